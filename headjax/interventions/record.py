@@ -1,0 +1,122 @@
+"""What must be kept of a run so that parts of it can be computed again?
+
+A `Run` holds, for every layer, what enters and leaves the heads. From two of
+them `alternative_z` gives the head outputs that an edit of any site inside the
+heads would produce: all that a suffix sweep needs to know about the edit.
+"""
+
+import functools
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from headjax.checks import check_choice
+from headjax.models import attention
+from headjax.models.attention import KV, Context
+from headjax.models.block import layer_statics
+from headjax.models.config import ModelConfig
+from headjax.models.decoder import Decoder, default_context, run
+
+HEAD_SITES = ("k", "q", "v", "z")
+
+
+@flax.struct.dataclass
+class Run:
+  """A recorded forward pass; leading axis `layer` unless said otherwise.
+
+  Attributes:
+    resid_pre: `[layer, batch, pos, d_model]`.
+    q, k, v: `[layer, batch, pos, head, d_head]`, before rotary.
+    z: `[layer, batch, pos, head, d_head]`.
+    attn_out: `[layer, batch, pos, d_model]`.
+    resid: `[batch, pos, d_model]`, the final stream (no layer axis).
+    context: positions and validity `[batch, pos]` (no layer axis).
+  """
+
+  resid_pre: jax.Array
+  q: jax.Array
+  k: jax.Array
+  v: jax.Array
+  z: jax.Array
+  attn_out: jax.Array
+  resid: jax.Array
+  context: Context
+
+
+def record(
+  model: Decoder,
+  params: Any,
+  tokens: jax.Array,
+  *,
+  positions: jax.Array | None = None,
+  key_valid: jax.Array | None = None,
+) -> Run:
+  """Runs the model unedited and keeps what the sweeps need.
+
+  Inside `jit`, fields that nobody reads are not computed.
+  """
+  resid, acts = run(
+    model, params, tokens, positions=positions, key_valid=key_valid
+  )
+  return Run(
+      acts.resid_pre, acts.q, acts.k, acts.v, acts.z, acts.attn_out, resid,
+      default_context(tokens, positions, key_valid),
+  )  # fmt: skip
+
+
+def cached_keys(config: ModelConfig, clean: Run) -> tuple[jax.Array, jax.Array]:
+  """Keys after rotary, and values: `[layer, batch, pos, head, d_head]`."""
+  turn = functools.partial(attention.turn, config, context=clean.context)
+  return jax.vmap(turn)(clean.k), clean.v
+
+
+def replace_site(
+  site: str, clean: Run, value: jax.Array, where: jax.Array
+) -> Run:
+  """The run with one site's activation replaced at some positions.
+
+  Only the record is changed: nothing downstream is computed again.
+
+  Args:
+    site: "z", "q", "k" or "v".
+    clean: the run.
+    value: broadcasts against `[layer, batch, pos, head, d_head]`.
+    where: `[batch, pos]` bool, the positions to replace.
+  """
+  check_choice("site", site, HEAD_SITES)
+  kept = getattr(clean, site)
+  where = where[None, :, :, None, None]
+  return clean.replace(**{site: jnp.where(where, value, kept)})
+
+
+def alternative_z(
+  config: ModelConfig, site: str, clean: Run, other: Run
+) -> jax.Array:
+  """Head outputs if every head took its `site` from the other run.
+
+  Each head is edited alone and upstream of it nothing has changed, so one
+  pass over the recorded q, k, v answers for all heads and layers at once.
+  With grouped K/V heads, k and v are those of one *query* head.
+
+  Args:
+    config: of the model.
+    site: "z", "q", "k" or "v".
+    clean: the run that is edited.
+    other: the run that the site's activation comes from.
+
+  Returns:
+    `[layer, batch, pos, head, d_head]`.
+  """
+  check_choice("site", site, HEAD_SITES)
+  if site == "z":
+    return other.z
+  mixed = clean.replace(**{site: getattr(other, site)})
+  k, v = cached_keys(config, mixed)
+
+  def of_layer(statics, q, k, v):
+    own = KV(k, v, clean.context)
+    return attention.attend(config, statics.window, q, clean.context, (own,))[2]
+
+  return jax.vmap(of_layer)(layer_statics(config), mixed.q, k, v)

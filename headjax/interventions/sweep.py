@@ -1,0 +1,226 @@
+"""What does every edit do? Two ways to the same numbers.
+
+`general_sweep` runs the whole forward once per gate, under `vmap`: any site,
+any edit. It is the definition. `suffix_sweep` computes the same effects for
+edits inside one layer's heads from the source layer and the first changed
+position on (`headjax.interventions.suffix`). Both return clean minus edited,
+so that a positive effect means that what was edited away had helped.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.interventions import suffix
+from headjax.interventions.record import Run
+from headjax.models.decoder import Decoder, run
+from headjax.models.sites import Edit, Edits, LinearEdit
+
+Metric = Callable[[Decoder, Any, jax.Array], jax.Array]
+PRECISION = "highest"
+
+
+class Sweep(NamedTuple):
+  """The outcome of a sweep, on the host.
+
+  Attributes:
+    effect: `[..., batch]`, metric of the clean run minus that of the edited.
+    base: `[batch]`, metric of the clean run.
+  """
+
+  effect: np.ndarray
+  base: np.ndarray
+
+
+def at_answer(resid: jax.Array, answer: jax.Array) -> jax.Array:
+  """The stream at each example's answer position.
+
+  Args:
+    resid: `[batch, pos, d_model]`.
+    answer: `[batch]` int.
+
+  Returns:
+    `[batch, d_model]`.
+  """
+  return jnp.take_along_axis(resid, answer[:, None, None], axis=1)[:, 0]
+
+
+def general_sweep(
+  model: Decoder,
+  params: Any,
+  tokens: jax.Array,
+  edits: Edits,
+  metric: Metric,
+  *,
+  answer: jax.Array,
+  key_valid: jax.Array | None = None,
+  rows: int = 16,
+  progress: Callable[[int], Any] | None = None,
+) -> Sweep:
+  """Runs the model once per gate, `rows` gates at a time.
+
+  Args:
+    model: the `Decoder`.
+    params: its parameters.
+    tokens: `[batch, pos]`.
+    edits: whose gates have a leading sweep axis `n` before the layer axis;
+      values and matrices have none and are shared.
+    metric: from `headjax.interventions.metrics`.
+    answer: `[batch]` int, the position that the metric reads.
+    key_valid: `[batch, pos]` bool, False where a token is padding.
+    rows: gates per call. The clean run is one more row of the same batch, so
+      a closed gate has an effect of exactly 0.
+    progress: called with the number of gates done.
+
+  Returns:
+    `effect[n, batch]` and `base[batch]`.
+  """
+  gates = jax.tree.leaves(_gates(edits))
+  n = gates[0].shape[0]
+  rows = min(rows, n)
+  effects, base = [], None
+  with jax.default_matmul_precision(PRECISION):
+    for first in range(0, n, rows):
+      index = np.minimum(np.arange(first, first + rows), n - 1)
+      take = functools.partial(_with_closed, index=index)
+      chunk = _map_gates(take, edits)
+      values = np.asarray(
+        _general_rows(model, params, tokens, chunk, metric, answer, key_valid)
+      )
+      base = values[0] if base is None else base
+      effects.append((values[:1] - values[1:])[: n - first])
+      if progress:
+        progress(len(effects[-1]))
+  return Sweep(np.concatenate(effects), base)
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def _general_rows(model, params, tokens, edits, metric, answer, key_valid):
+  def one(edits):
+    resid, _ = run(model, params, tokens, edits, key_valid=key_valid)
+    return metric(model, params, at_answer(resid, answer))
+
+  return jax.vmap(one, in_axes=(_in_axes(edits),))(edits)
+
+
+def _with_closed(gate, index):
+  return jnp.concatenate([jnp.zeros_like(gate[:1]), gate[index]])
+
+
+def _is_edit(node) -> bool:
+  return isinstance(node, Edit | LinearEdit)
+
+
+def _map_gates(f, edits: Edits) -> Edits:
+  return jax.tree.map(
+    lambda e: e.replace(gate=f(e.gate)), edits, is_leaf=_is_edit
+  )
+
+
+def _gates(edits: Edits):
+  return jax.tree.map(lambda e: e.gate, edits, is_leaf=_is_edit)
+
+
+def _in_axes(edits: Edits):
+  """Only gates are mapped, never values."""
+
+  def axes(edit):
+    shared = {"value": None} if isinstance(edit, Edit) else {"matrix": None}
+    return edit.replace(gate=0, **shared)
+
+  return jax.tree.map(axes, edits, is_leaf=_is_edit)
+
+
+def suffix_sweep(
+  model: Decoder,
+  params: Any,
+  clean: Run,
+  z_alt: jax.Array,
+  metric: Metric,
+  *,
+  start: np.ndarray,
+  answer: np.ndarray,
+  heads: int | None = None,
+  progress: Callable[[int], Any] | None = None,
+) -> Sweep:
+  """Replaces each head's output alone, computing only what can change.
+
+  Args:
+    model: the `Decoder`.
+    params: its parameters.
+    clean: the recorded run that is edited.
+    z_alt: `[layer, batch, pos, head, d_head]`, from `alternative_z`.
+    metric: from `headjax.interventions.metrics`.
+    start: `[batch]` int, the first position where `z_alt` may differ.
+    answer: `[batch]` int, the position that the metric reads.
+    heads: source heads per call; default all of a layer.
+    progress: called with the number of (layer, head) sites done.
+
+  Returns:
+    `effect[layer, head, batch]` and `base[batch]`. Where the edit leaves the
+    head's output as it was, the effect is exactly 0.
+  """
+  n_pos = clean.resid.shape[1]
+  window = suffix.make_window(model.config, start, answer, n_pos)
+  with jax.default_matmul_precision(PRECISION):
+    shared = _prepare(model, clean, z_alt, window)
+    base = _metric_at(model, params, clean.resid, metric, window.answer)
+  return sweep_layers(
+    model, params, shared, metric, base, heads=heads, progress=progress
+  )
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def _prepare(model, clean, z_alt, window):
+  return suffix.prepare(model, clean, z_alt, window)
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def _metric_at(model, params, resid, metric, answer):
+  return metric(model, params, at_answer(resid, answer))
+
+
+def sweep_layers(
+  model: Decoder,
+  params: Any,
+  shared: suffix.Base,
+  metric: Metric,
+  base: jax.Array,
+  *,
+  heads: int | None = None,
+  progress: Callable[[int], Any] | None = None,
+) -> Sweep:
+  """The suffix sweep of a prepared batch: every layer, some heads a call.
+
+  The layer is an argument of one compiled program, called once a layer, so a
+  long sweep can show its progress and be interrupted.
+  """
+  config = model.config
+  size = min(heads or config.n_heads, config.n_heads)
+  effect = np.zeros((config.n_layers, config.n_heads, len(base)), base.dtype)
+  with jax.default_matmul_precision(PRECISION):
+    for layer in range(config.n_layers):
+      for first in range(0, config.n_heads, size):
+        index = np.arange(first, first + size)
+        rows = _suffix_rows(
+            model, params, shared, metric, base, layer,
+            np.minimum(index, config.n_heads - 1),
+        )  # fmt: skip
+        n = min(size, config.n_heads - first)
+        effect[layer, first : first + n] = np.asarray(rows)[:n]
+        if progress:
+          progress(n)
+  return Sweep(effect, np.asarray(base))
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def _suffix_rows(model, params, shared, metric, base, layer, heads):
+  resid, changed = suffix.sweep_layer(model, params, shared, layer, heads)
+  edited = jax.vmap(functools.partial(metric, model, params))(resid)
+  # An output that the edit left as it was is the clean run: its effect is 0,
+  # not the rounding between two programs.
+  return jnp.where(changed, base[None] - edited, 0)

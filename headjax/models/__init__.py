@@ -1,0 +1,1 @@
+"""The decoder, its sites and edits, and weights in public formats."""

@@ -1,0 +1,194 @@
+"""Softmax attention per query head, with every intermediate readable.
+
+Einsum letters, the same in the whole package: `l` layer, `h` head, `b` batch,
+`q` query_pos, `k` key_pos, `p` pos, `d` d_model, `e` d_head, `f` d_mlp,
+`v` vocab, `n` sweep item.
+
+Keys may come in two parts: a `prefix` of cached ones, whose positions end
+before the rows being computed begin, and the rows' own. That one function
+serves whole sequences, the windows of a suffix sweep, and decoding.
+"""
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.models import sites
+from headjax.models.config import ModelConfig
+from headjax.models.layers import INIT, rotate, rows, shift, wide
+from headjax.models.sites import Edits
+
+
+@flax.struct.dataclass
+class Context:
+  """Where the rows of a forward stand in their sequences.
+
+  Attributes:
+    positions: `[batch, pos]` int, the rows' positions in tokens.
+    key_valid: `[batch, pos]` bool, whether a row may be attended to.
+  """
+
+  positions: jax.Array
+  key_valid: jax.Array
+
+
+@flax.struct.dataclass
+class KV:
+  """Cached keys and values, per query head.
+
+  Attributes:
+    k: `[batch, key_pos, head, d_head]`, after rotary.
+    v: `[batch, key_pos, head, d_head]`.
+    context: where the cached rows stand, `[batch, key_pos]`.
+  """
+
+  k: jax.Array
+  v: jax.Array
+  context: Context
+
+
+@flax.struct.dataclass
+class Heads:
+  """What attention computed, as sites."""
+
+  q: jax.Array
+  k: jax.Array
+  v: jax.Array
+  scores: jax.Array
+  pattern: jax.Array
+  z: jax.Array
+
+
+class Attention(nn.Module):
+  """The heads of one layer: project, attend, write."""
+
+  config: ModelConfig
+
+  def setup(self):
+    config = self.config
+    d_model, d_head = config.d_model, config.d_head
+    query, key = (config.n_heads, d_head), (config.n_kv_heads, d_head)
+    zeros = nn.initializers.zeros
+    self.W_Q = self.param("W_Q", INIT, (d_model, *query))
+    self.W_K = self.param("W_K", INIT, (d_model, *key))
+    self.W_V = self.param("W_V", INIT, (d_model, *key))
+    write_init = nn.initializers.normal(0.02 / (2 * config.n_layers) ** 0.5)
+    self.W_O = self.param("W_O", write_init, (*query, d_model))
+    if config.qkv_bias:
+      self.b_Q = self.param("b_Q", zeros, query)
+      self.b_K = self.param("b_K", zeros, key)
+      self.b_V = self.param("b_V", zeros, key)
+    if config.out_bias:
+      self.b_O = self.param("b_O", zeros, (d_model,))
+
+  def q(self, x: jax.Array) -> jax.Array:
+    """`[batch, pos, head, d_head]` queries of the normalised stream."""
+    y = _project(x, self.W_Q)
+    return shift(y, self.b_Q) if self.config.qkv_bias else y
+
+  def kv(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Keys and values, repeated so that each query head has its own."""
+    k, v = _project(x, self.W_K), _project(x, self.W_V)
+    if self.config.qkv_bias:
+      k, v = shift(k, self.b_K), shift(v, self.b_V)
+    group = self.config.group_size
+    return jnp.repeat(k, group, axis=2), jnp.repeat(v, group, axis=2)
+
+  def write(self, z: jax.Array) -> jax.Array:
+    """`[batch, pos, d_model]`: the sum of the heads' writes, and the bias."""
+    flat = z.reshape(*z.shape[:-2], -1)
+    y = rows(flat, self.W_O.reshape(-1, self.config.d_model))
+    return shift(y, self.b_O) if self.config.out_bias else y
+
+  def write_per_head(self, z: jax.Array, heads: jax.Array) -> jax.Array:
+    """`[n, batch, pos, d_model]`: the writes of some heads, without bias.
+
+    Args:
+      z: `[batch, pos, n, d_head]`, of the heads asked for.
+      heads: `[n]` their indices.
+    """
+    return jnp.einsum("bpne,ned->nbpd", z, self.W_O[heads].astype(z.dtype))
+
+
+def _project(x: jax.Array, weight: jax.Array) -> jax.Array:
+  d_model, *heads = weight.shape
+  return rows(x, weight.reshape(d_model, -1)).reshape(*x.shape[:-1], *heads)
+
+
+def allowed(
+  query: Context, key: Context, *, causal: bool, window: jax.Array
+) -> jax.Array:
+  """Which keys a query may see: `[batch, 1, query_pos, key_pos]` bool."""
+  distance = query.positions[:, :, None] - key.positions[:, None, :]
+  mask = key.key_valid[:, None, :] & ((window == 0) | (distance < window))
+  if causal:
+    mask &= distance >= 0
+  return mask[:, None]
+
+
+def turn(config: ModelConfig, x: jax.Array, context: Context) -> jax.Array:
+  """Queries or keys turned to their positions, in rotary models."""
+  if config.positions != "rotary":
+    return x
+  return rotate(x, context.positions, config.rotary_theta)
+
+
+def attend(
+  config: ModelConfig,
+  window: jax.Array,
+  q: jax.Array,
+  context: Context,
+  parts: tuple[KV, ...],
+  edits: Edits = Edits(),
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+  """Softmax attention over one or several stretches of keys.
+
+  The stretches stay apart, so that a `vmap` over queries shares the cached
+  ones instead of copying them.
+
+  Args:
+    config: of the model.
+    window: scalar int, how many tokens a query sees; 0 means all.
+    q: `[batch, query_pos, head, d_head]`, before rotary.
+    context: of the queries.
+    parts: keys, after rotary, and values.
+    edits: of `scores` and `pattern`; no edit of the scores can unmask a key.
+
+  Returns:
+    `scores` and `pattern`, `[batch, head, query_pos, key_pos]` with the keys
+    of all parts in order, and `z`, `[batch, query_pos, head, d_head]`.
+  """
+  q = turn(config, q, context) * config.d_head**-0.5
+  mask = _concatenate(
+    [
+      allowed(context, kv.context, causal=config.causal, window=window)
+      for kv in parts
+    ]
+  )
+  scores = _concatenate([jnp.einsum("bqhe,bkhe->bhqk", q, p.k) for p in parts])
+  scores = sites.apply(edits.scores, scores)
+  pattern = sites.apply(edits.pattern, softmax(scores, mask))
+  ends = np.cumsum([kv.k.shape[1] for kv in parts])[:-1].tolist()
+  z = sum(
+    jnp.einsum("bhqk,bkhe->bqhe", share, kv.v)
+    for share, kv in zip(jnp.split(pattern, ends, axis=-1), parts, strict=True)
+  )
+  return scores, pattern, z
+
+
+def _concatenate(arrays: list[jax.Array]) -> jax.Array:
+  return arrays[0] if len(arrays) == 1 else jnp.concatenate(arrays, axis=-1)
+
+
+def softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
+  """Softmax over allowed keys, in at least float32.
+
+  Masked scores become the type's lowest value, never a constant that a large
+  score could undercut.
+  """
+  dtype = wide(scores.dtype)
+  lowest = jnp.finfo(dtype).min
+  masked = jnp.where(mask, scores.astype(dtype), lowest)
+  return jax.nn.softmax(masked, axis=-1).astype(scores.dtype)

@@ -1,0 +1,164 @@
+"""The model: one pure function from tokens and edits to the final stream.
+
+The forward returns the final residual stream, not logits: `unembed` is
+separate, so that a metric can unembed one position and two tokens instead of
+all positions and the whole vocabulary.
+"""
+
+import functools
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from headjax.checks import check
+from headjax.models.attention import Context
+from headjax.models.block import Block, layer_statics
+from headjax.models.config import ModelConfig
+from headjax.models.layers import INIT, Embedding, Norm, rows
+from headjax.models.sites import Activations, Edits, check_edits
+
+
+class Unembedding(nn.Module):
+  """The untied unembedding matrix."""
+
+  config: ModelConfig
+
+  @nn.compact
+  def __call__(self) -> jax.Array:
+    """`[d_model, vocab]`."""
+    shape = (self.config.d_model, self.config.d_vocab)
+    return self.param("W_U", INIT, shape)
+
+
+class Decoder(nn.Module):
+  """A stack of blocks under one scan; every parameter has a layer axis."""
+
+  config: ModelConfig
+
+  def setup(self):
+    scanned = nn.scan(
+      Block,
+      variable_axes={"params": 0},
+      split_rngs={"params": True},
+      in_axes=(0, nn.broadcast, 0),
+      length=self.config.n_layers,
+    )
+    self.embed = Embedding(self.config)
+    self.blocks = scanned(self.config)
+    self.final_norm = Norm(self.config)
+    if not self.config.tied:
+      self.unembed_ = Unembedding(self.config, name="unembed")
+
+  def __call__(
+    self,
+    tokens: jax.Array,
+    edits: Edits = Edits(),
+    positions: jax.Array | None = None,
+    key_valid: jax.Array | None = None,
+  ) -> tuple[jax.Array, Activations]:
+    """The final stream and the activations of all layers."""
+    context = default_context(tokens, positions, key_valid)
+    resid = self.embed(tokens, context.positions)
+    resid, activations = self.blocks(
+      resid, layer_statics(self.config), context, edits
+    )
+    if self.is_initializing():
+      self.logits(resid)
+    return resid, activations
+
+  def normed(self, resid: jax.Array) -> jax.Array:
+    """The stream after the final norm."""
+    return self.final_norm(resid)
+
+  def logits(self, resid: jax.Array) -> jax.Array:
+    """`[..., vocab]` logits of the stream."""
+    W_U = self.embed.W_E.T if self.config.tied else self.unembed_()
+    return rows(self.final_norm(resid), W_U)
+
+  def columns(self, tokens: jax.Array) -> jax.Array:
+    """`[..., d_model]`: the unembedding directions of `tokens`."""
+    if self.config.tied:
+      return self.embed.W_E[tokens]
+    return jnp.moveaxis(self.unembed_(), 0, 1)[tokens]
+
+
+def default_context(
+  tokens: jax.Array,
+  positions: jax.Array | None = None,
+  key_valid: jax.Array | None = None,
+) -> Context:
+  """Positions 0, 1, ... and every key valid, unless given."""
+  if positions is None:
+    line = jnp.arange(tokens.shape[1], dtype=jnp.int32)[None]
+    positions = jnp.broadcast_to(line, tokens.shape)
+  if key_valid is None:
+    key_valid = jnp.ones(tokens.shape, bool)
+  return Context(positions, key_valid)
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def run(
+  model: Decoder,
+  params: Any,
+  tokens: jax.Array,
+  edits: Edits = Edits(),
+  *,
+  positions: jax.Array | None = None,
+  key_valid: jax.Array | None = None,
+) -> tuple[jax.Array, Activations]:
+  """Runs the model, with edits.
+
+  Args:
+    model: a `Decoder`; static.
+    params: its parameters.
+    tokens: `[batch, pos]` token ids. Pad on the right and nothing else is
+      needed in a causal model; otherwise say so by the next two.
+    edits: what to change; `Edits()` is the unchanged forward.
+    positions: `[batch, pos]` true positions, in tokens; default 0, 1, ...
+    key_valid: `[batch, pos]` bool, False where a token is padding.
+
+  Returns:
+    The final stream `[batch, pos, d_model]`, before the final norm, and the
+    `Activations` of all layers. Under an outer `jit`, what is not read of
+    them is not computed; called by itself, `run` returns them all.
+
+  Raises:
+    ValueError: an edit does not fit the model (at trace time), or the
+      sequence is longer than the context.
+  """
+  check_edits(model.config, edits)
+  check(
+    tokens.ndim == 2 and tokens.shape[1] <= model.config.n_ctx,
+    "tokens",
+    f"shape {tokens.shape}",
+    f"[batch, pos] with at most {model.config.n_ctx} positions",
+    "shorten the sequences",
+  )
+  return model.apply({"params": params}, tokens, edits, positions, key_valid)
+
+
+def unembed(model: Decoder, params: Any, resid: jax.Array) -> jax.Array:
+  """`[..., vocab]` logits of a stream `[..., d_model]`."""
+  return model.apply({"params": params}, resid, method=Decoder.logits)
+
+
+def unembed_tokens(
+  model: Decoder, params: Any, resid: jax.Array, tokens: jax.Array
+) -> jax.Array:
+  """The logit of one token per row, without the rest of the vocabulary.
+
+  Args:
+    model: a `Decoder`.
+    params: its parameters.
+    resid: `[..., d_model]`.
+    tokens: int, the leading shape of `resid`.
+
+  Returns:
+    Logits in the leading shape of `resid`.
+  """
+  variables = {"params": params}
+  x = model.apply(variables, resid, method=Decoder.normed)
+  u = model.apply(variables, tokens, method=Decoder.columns)
+  return (x * u.astype(x.dtype)).sum(-1)

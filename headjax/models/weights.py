@@ -1,0 +1,168 @@
+"""Which array is which weight? The only file that knows raw parameter names.
+
+Checkpoint readers hand over arrays under the field's names (`pack`), analyses
+ask for them per query head (`W_Q(params)` and its like); nobody else spells a
+path into the parameter tree.
+
+Stored shapes, with a leading `layer` axis on everything inside a block:
+
+  W_E        [vocab, d_model]              W_pos    [n_ctx, d_model]
+  W_Q        [layer, d_model, head, d_head]
+  W_K, W_V   [layer, d_model, kv_head, d_head]
+  W_O        [layer, head, d_head, d_model]
+  b_Q        [layer, head, d_head]         b_K, b_V [layer, kv_head, d_head]
+  b_O        [layer, d_model]
+  W_in, W_gate [layer, d_model, d_mlp]     W_out    [layer, d_mlp, d_model]
+  b_in       [layer, d_mlp]                b_out    [layer, d_model]
+  attn_norm_gain, attn_norm_bias, mlp_norm_gain, mlp_norm_bias [layer, d_model]
+  final_norm_gain, final_norm_bias [d_model]
+  W_U        [d_model, vocab], absent when tied to W_E
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.checks import check, fail
+from headjax.models.config import ModelConfig
+from headjax.models.decoder import Decoder
+
+PATHS = {
+  "W_E": ("embed", "W_E"),
+  "W_pos": ("embed", "W_pos"),
+  "attn_norm_gain": ("blocks", "attn_norm", "gain"),
+  "attn_norm_bias": ("blocks", "attn_norm", "bias"),
+  "W_Q": ("blocks", "attention", "W_Q"),
+  "W_K": ("blocks", "attention", "W_K"),
+  "W_V": ("blocks", "attention", "W_V"),
+  "W_O": ("blocks", "attention", "W_O"),
+  "b_Q": ("blocks", "attention", "b_Q"),
+  "b_K": ("blocks", "attention", "b_K"),
+  "b_V": ("blocks", "attention", "b_V"),
+  "b_O": ("blocks", "attention", "b_O"),
+  "mlp_norm_gain": ("blocks", "mlp_norm", "gain"),
+  "mlp_norm_bias": ("blocks", "mlp_norm", "bias"),
+  "W_in": ("blocks", "mlp", "W_in"),
+  "W_gate": ("blocks", "mlp", "W_gate"),
+  "W_out": ("blocks", "mlp", "W_out"),
+  "b_in": ("blocks", "mlp", "b_in"),
+  "b_out": ("blocks", "mlp", "b_out"),
+  "final_norm_gain": ("final_norm", "gain"),
+  "final_norm_bias": ("final_norm", "bias"),
+  "W_U": ("unembed", "W_U"),
+}
+
+
+@functools.cache
+def shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+  """The stored shape of every weight that a model of this config has."""
+  tree = jax.eval_shape(
+    Decoder(config).init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32)
+  )["params"]
+  found = {}
+  for name, path in PATHS.items():
+    leaf = _lookup(tree, path)
+    if leaf is not None:
+      found[name] = leaf.shape
+  missed = len(jax.tree.leaves(tree)) - len(found)
+  assert not missed, f"PATHS lacks {missed} leaves of the parameter tree"
+  return found
+
+
+def pack(
+  config: ModelConfig, weights: dict[str, np.ndarray], source: str
+) -> dict[str, Any]:
+  """Builds the parameter tree from weights under the field's names.
+
+  Args:
+    config: the architecture that the weights must fit.
+    weights: name -> array in the stored shape (see the module's docstring).
+    source: where the weights come from, for the error messages.
+
+  Returns:
+    The nested parameter dict for `Decoder(config)`; arrays are not copied.
+
+  Raises:
+    ValueError: a weight is missing, unknown, of the wrong shape, or not
+      finite; the message names it.
+  """
+  expected = shapes(config)
+  for name in sorted(expected.keys() ^ weights.keys()):
+    fail(
+      f"{source}: {name}",
+      "no tensor" if name in expected else "a tensor",
+      "one" if name in expected else "none for this architecture",
+      "check that the config belongs to the weights",
+    )
+  params: dict[str, Any] = {}
+  for name, array in weights.items():
+    check(
+      array.shape == expected[name],
+      f"{source}: {name}",
+      f"shape {array.shape}",
+      f"shape {expected[name]}",
+      "check that the config belongs to the weights",
+    )
+    check_finite(array, f"{source}: {name}")
+    *folders, leaf = PATHS[name]
+    node = params
+    for folder in folders:
+      node = node.setdefault(folder, {})
+    node[leaf] = array
+  return params
+
+
+def check_finite(array: np.ndarray, field: str) -> None:
+  """Fails on the first NaN or infinity, saying how many there are."""
+  bad = array.size - int(np.isfinite(array).sum())
+  check(
+    not bad,
+    field,
+    f"{bad} of {array.size} values that are NaN or infinite",
+    "finite weights",
+    "load an undamaged checkpoint",
+  )
+
+
+def _lookup(tree, path):
+  for key in path:
+    if key not in tree:
+      return None
+    tree = tree[key]
+  return tree
+
+
+def blocks(params) -> Any:
+  """The parameters of all blocks; every leaf has a leading layer axis."""
+  return params["blocks"]
+
+
+def get(params, name: str) -> jax.Array:
+  """One weight in its stored shape, by its field-standard name."""
+  array = _lookup(params, PATHS[name])
+  if array is None:
+    fail("weight", name, "a weight that this model has", "check the config")
+  return array
+
+
+def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
+  """A head's matrices, with grouped K/V heads repeated.
+
+  Args:
+    params: of the model.
+    config: of the model.
+    name: `W_Q`, `W_K`, `W_V` or `W_O`.
+
+  Returns:
+    `[layer, head, d_model, d_head]`; `W_O` as `[layer, head, d_head, d_model]`.
+  """
+  array = get(params, name)
+  if name == "W_O":
+    return array
+  array = jnp.moveaxis(array, 1, 2)
+  if name in ("W_K", "W_V"):
+    array = jnp.repeat(array, config.group_size, axis=1)
+  return array

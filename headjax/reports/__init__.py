@@ -1,0 +1,1 @@
+"""What does a saved result look like? Figures, and nothing that computes."""

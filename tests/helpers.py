@@ -1,0 +1,78 @@
+"""Small random models of every family, in float64 and ready for the oracle."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.data.pairs import PromptPairs
+from headjax.models import weights
+from headjax.models.config import ModelConfig
+from headjax.models.load import LoadedModel
+
+GPT2 = ModelConfig(3, 4, 16, 5, 24, 29, 12)
+LLAMA = ModelConfig(
+  3, 4, 16, 6, 24, 29, 12,
+  n_kv_heads=2, norm="rmsnorm", positions="rotary", mlp="swiglu",
+  qkv_bias=False, out_bias=False, mlp_bias=False, tied=False,
+)  # fmt: skip
+TRACR = ModelConfig(
+  3, 2, 16, 5, 24, 29, 12,
+  norm="none", mlp="relu", causal=False, tied=False,
+)  # fmt: skip
+FAMILIES = {
+  "gpt2": GPT2,
+  "llama_kv1": dataclasses.replace(LLAMA, n_kv_heads=1),
+  "llama_kv2": LLAMA,
+  "llama_kv4": dataclasses.replace(LLAMA, n_kv_heads=4),
+  "llama_windows": dataclasses.replace(LLAMA, windows=(0, 3, 2)),
+  "tracr": TRACR,
+}
+
+
+def random_weights(
+  config: ModelConfig, seed: int, scale: float = 0.4
+) -> dict[str, np.ndarray]:
+  """Weights, biases and norm gains, none of them at its initial value."""
+  rng = np.random.default_rng(seed)
+  return {
+    name: rng.normal(size=shape) * scale + name.endswith("gain")
+    for name, shape in weights.shapes(config).items()
+  }
+
+
+def random_model(
+  config: ModelConfig, seed: int = 0, scale: float = 0.4, dtype: str = "float64"
+) -> tuple[LoadedModel, dict[str, np.ndarray]]:
+  """A model with random weights, and the weights for the oracle."""
+  raw = random_weights(config, seed, scale)
+  params = weights.pack(config, raw, "random")
+  params = jax.tree.map(lambda x: jnp.asarray(x, dtype), params)
+  return LoadedModel(config, params, None, "random", "0" * 64), raw
+
+
+def random_tokens(config: ModelConfig, shape, seed: int = 0) -> np.ndarray:
+  """Token ids of that shape."""
+  return np.random.default_rng(seed).integers(0, config.d_vocab, shape)
+
+
+def random_pairs(
+  config: ModelConfig, lengths, first, seed: int = 0
+) -> PromptPairs:
+  """Pairs that differ in one token.
+
+  Args:
+    config: gives the vocabulary.
+    lengths: `[example]`, in tokens.
+    first: `[example]` position of the differing token; -1 for none.
+    seed: of the tokens.
+  """
+  lengths, first = np.array(lengths), np.array(first)
+  clean = random_tokens(config, (len(lengths), lengths.max()), seed)
+  reference = clean.copy()
+  for i in np.flatnonzero(first >= 0):
+    reference[i, first[i]] = (clean[i, first[i]] + 1 + i) % config.d_vocab
+  answer = random_tokens(config, len(lengths), seed + 1)
+  foil = (answer + 3) % config.d_vocab
+  return PromptPairs(clean, reference, answer, foil, lengths)
