@@ -22,7 +22,7 @@ from headjax.data import SPLITS
 from headjax.files import atomic
 from headjax.interventions.chunks import GIB
 from headjax.interventions.heads import ABLATIONS, METHODS
-from headjax.interventions.questions import POSITIONS
+from headjax.interventions.questions import POSITIONS, check_pairs
 from headjax.interventions.record import HEAD_SITES
 from headjax.reports.figures import head_heatmap, save_figure
 from headjax.reports.summary import Summary, summarise, table
@@ -92,7 +92,7 @@ def pairs_for(model, task, args):
   pairs = load_task(
     task, model.tokenizer, split=args.split, examples=args.examples
   )
-  pairs.check_vocabulary(model.config.d_vocab)
+  check_pairs(model.config, pairs)
   return pairs
 
 

@@ -122,7 +122,7 @@ def provenance(
     "task": pairs.name,
     "split": pairs.split,
     "pairs_digest": pairs.digest,
-    "dtype": str(np.result_type(*weights)),
+    "dtype": str(np.result_type(*(leaf.dtype for leaf in weights))),
     "matmul_precision": jax.config.jax_default_matmul_precision or "default",
     "device_kind": device.device_kind,
     "device_count": jax.device_count(),

@@ -36,10 +36,16 @@ def attend(config, window, q, k, v, positions, valid):
   pattern = np.zeros((n, n))
   if config.positions == "rotary":
     q = np.stack(
-      [_turn(x, p, config.rotary_theta) for x, p in zip(q, positions)]
+      [
+        _turn(x, p, config.rotary_theta)
+        for x, p in zip(q, positions, strict=True)
+      ]
     )
     k = np.stack(
-      [_turn(x, p, config.rotary_theta) for x, p in zip(k, positions)]
+      [
+        _turn(x, p, config.rotary_theta)
+        for x, p in zip(k, positions, strict=True)
+      ]
     )
   for i in range(n):
     seen = [
@@ -97,7 +103,7 @@ def forward(config, w, tokens, positions=None, valid=None, z_patch=None):
       if z_patch and (layer, h) in z_patch:
         z = z_patch[layer, h]
       out = out + z @ at("W_O", layer)[h]
-      for name, value in zip("qkvz", (q, k, v, z)):
+      for name, value in zip("qkvz", (q, k, v, z), strict=True):
         heads[name].append(value)
       patterns.append(pattern)
     if config.out_bias:

@@ -1,7 +1,6 @@
 """The head sweep as plain Python: one oracle forward a patch."""
 
 import numpy as np
-
 import oracle
 
 

@@ -147,6 +147,16 @@ class PromptPairs:
         "use the tokenizer of this model",
       )
 
+  def check_context(self, n_ctx: int) -> None:
+    """Fails if a prompt is longer than the context of a model, in tokens."""
+    check(
+      self.lengths.max() <= n_ctx,
+      "clean",
+      f"{self.lengths.max()} tokens in example {self.lengths.argmax()}",
+      f"at most {n_ctx}, the context of this model",
+      "shorten the prompts",
+    )
+
   def select(
     self, indices: Sequence[int] | np.ndarray | slice
   ) -> "PromptPairs":

@@ -19,7 +19,7 @@ from headjax.checks import check, check_choice
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks
 from headjax.interventions.metrics import LogitDifference
-from headjax.interventions.questions import batch_of
+from headjax.interventions.questions import batch_of, check_pairs
 from headjax.interventions.record import HEAD_SITES, record
 from headjax.interventions.sweep import PRECISION, at_answer
 from headjax.models.decoder import run
@@ -62,7 +62,7 @@ def attribute_heads(
   """
   check_choice("site", site, HEAD_SITES)
   check(steps >= 0, "steps", steps, "0 or more", "pass 0 for one gradient")
-  pairs.check_vocabulary(model.config.d_vocab)
+  check_pairs(model.config, pairs)
   began = time.perf_counter()
   examples = min(examples, len(pairs))
   shape = (len(pairs), model.config.n_layers, model.config.n_heads)

@@ -14,9 +14,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from headjax.checks import check
+from headjax.interventions.cost import block_cost
 from headjax.models.config import ModelConfig
 
 GIB = 2**30
+MARGIN = 1.1  # for what the estimate of a row leaves out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,20 +83,23 @@ def plan(
     ValueError: not even one example and one head fit.
   """
   fixed = itemsize * _per_example(config, n_pos, width)
-  row = itemsize * (_per_row(config, n_pos, width) + row_extra)
+  row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
+  # A traced layer index copies that layer's parameters.
+  layer = itemsize * block_cost(config).dense
   check(
-    fixed + row <= budget_bytes,
+    layer + fixed + row <= budget_bytes,
     "budget_bytes",
     budget_bytes,
-    f"at least {fixed + row} for prompts of {n_pos} tokens",
+    f"at least {layer + fixed + row} for prompts of {n_pos} tokens",
     "raise the budget or shorten the prompts",
   )
-  heads = min(config.n_heads, (budget_bytes - fixed) // row)
-  most = max(1, int(budget_bytes // (fixed + heads * row))) * n_devices
+  heads = min(config.n_heads, (budget_bytes - layer - fixed) // row)
+  fits = (budget_bytes - layer) // (fixed + heads * row)
+  most = max(1, int(fits)) * n_devices
   n_chunks = -(-n_examples // most)
   examples = -(-n_examples // n_chunks)
   examples = -(-examples // n_devices) * n_devices
-  n_bytes = examples // n_devices * (fixed + heads * row)
+  n_bytes = layer + examples // n_devices * (fixed + heads * row)
   return Plan(examples, int(heads), n_bytes)
 
 

@@ -85,6 +85,7 @@ def mean(
     gate: as in `patch_from`.
     valid: `[batch, pos]` bool, the positions to average over; default all.
   """
+  check_choice("site", site, set(SITES) - {"pattern", "scores"})
   weight = jnp.ones(activation.shape[1:3]) if valid is None else valid
   weight = (weight / weight.sum()).astype(activation.dtype)
   average = jnp.einsum("lbp...,bp->l...", activation, weight)
@@ -126,7 +127,7 @@ def project_out(site: str, basis: jax.Array, gate: Any = 1.0) -> Edits:
     gate: as in `patch_from`.
   """
   gram = jnp.einsum("...dk,...dj->...kj", basis, basis)
-  error = float(jnp.abs(gram - jnp.eye(basis.shape[-1])).max())
+  error = float(np.abs(np.asarray(gram) - np.eye(basis.shape[-1])).max())
   check(
     error < 1e-4,
     f"basis of {site}",

@@ -26,6 +26,7 @@ from headjax.interventions.questions import (
   Batch,
   Question,
   batch_of,
+  check_pairs,
   first_change,
   general_inputs,
   site_sum,
@@ -89,7 +90,7 @@ def patch_heads(
   check_choice("position", position, POSITIONS)
   check_choice("ablation", ablation, ABLATIONS)
   check_choice("metric", metric, METRICS)
-  pairs.check_vocabulary(model.config.d_vocab)
+  check_pairs(model.config, pairs)
   began = time.perf_counter()
   question = Question(site, position, metric)
   with jax.default_matmul_precision(PRECISION):

@@ -27,6 +27,7 @@ from headjax.interventions.record import (
   replace_site,
 )
 from headjax.interventions.sweep import Metric, at_answer
+from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder
 
 METRICS = ("kl", "log_probability", "logit_difference")
@@ -78,6 +79,12 @@ def batch_of(pairs: PromptPairs, index: np.ndarray) -> Batch:
     pairs.answer_pos[index],
     valid,
   )
+
+
+def check_pairs(config: ModelConfig, pairs: PromptPairs) -> None:
+  """Fails unless a model can run the prompts."""
+  pairs.check_vocabulary(config.d_vocab)
+  pairs.check_context(config.n_ctx)
 
 
 def first_change(

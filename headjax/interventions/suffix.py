@@ -151,8 +151,7 @@ def sweep_layer(
   last_layer = model.config.n_layers - 1
   here = _Layers(model, params, base)
   dz = here.at(base.dz, layer)[:, :, heads]
-  seen = base.window.index <= base.window.answer[:, None]
-  changed = ((dz != 0) & seen[:, :, None, None]).any(axis=(1, 3)).T
+  changed = ((dz != 0) & here.seen[:, :, None, None]).any(axis=(1, 3)).T
 
   def from_last_layer():
     return here.start(layer, heads, dz, base.window.last)
@@ -173,13 +172,14 @@ class _Layers:
     self.block = Block(model.config)
     self.stacked = (weights.blocks(params), layer_statics(model.config))
     self.base = base
-    window = base.window
-    positions = window.take(base.context.positions)
-    inside = window.start[:, None] + jnp.arange(window.width)[None]
-    valid = (inside <= window.answer[:, None]) & window.take(
-      base.context.key_valid
-    )
-    self.context = Context(positions, valid)
+    window, n_pos = base.window, base.k.shape[2]
+    line = window.start[:, None] + jnp.arange(window.width)[None]
+    # Past the end of the batch, the window repeats its last position.
+    valid = (line < n_pos) & window.take(base.context.key_valid)
+    self.context = Context(window.take(base.context.positions), valid)
+    # What a causal answer cannot see cannot change it.
+    causal = model.config.causal
+    self.seen = valid & (line <= window.answer[:, None]) if causal else valid
 
   @staticmethod
   def at(tree, layer):

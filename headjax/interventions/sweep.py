@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from headjax.checks import check
 from headjax.interventions import suffix
 from headjax.interventions.record import Run
 from headjax.models.decoder import Decoder, run
@@ -79,8 +80,7 @@ def general_sweep(
   Returns:
     `effect[n, batch]` and `base[batch]`.
   """
-  gates = jax.tree.leaves(_gates(edits))
-  n = gates[0].shape[0]
+  n = _sweep_length(edits)
   rows = min(rows, n)
   effects, base = [], None
   with jax.default_matmul_precision(PRECISION):
@@ -109,6 +109,18 @@ def _general_rows(model, params, tokens, edits, metric, answer, key_valid):
 
 def _with_closed(gate, index):
   return jnp.concatenate([jnp.zeros_like(gate[:1]), gate[index]])
+
+
+def _sweep_length(edits: Edits) -> int:
+  lengths = {gate.shape[0] for gate in jax.tree.leaves(_gates(edits))}
+  check(
+    len(lengths) == 1 and 0 not in lengths,
+    "edits",
+    f"gates for {sorted(lengths) or 'no'} items",
+    "gates [n, layer, ...] with one n of at least 1",
+    "give every gate the same leading sweep axis",
+  )
+  return lengths.pop()
 
 
 def _is_edit(node) -> bool:

@@ -186,9 +186,11 @@ def softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
   """Softmax over allowed keys, in at least float32.
 
   Masked scores become the type's lowest value, never a constant that a large
-  score could undercut.
+  score could undercut, and masked keys get exactly 0 even if all scores are
+  that low.
   """
   dtype = wide(scores.dtype)
   lowest = jnp.finfo(dtype).min
   masked = jnp.where(mask, scores.astype(dtype), lowest)
-  return jax.nn.softmax(masked, axis=-1).astype(scores.dtype)
+  pattern = jnp.where(mask, jax.nn.softmax(masked, axis=-1), 0)
+  return pattern.astype(scores.dtype)

@@ -14,7 +14,8 @@ class ModelConfig:
   """The architecture of a decoder; hashable, so it may be a static argument.
 
   Query heads are the unit: with grouped K/V heads, query head `h` reads K/V
-  head `h // (n_heads // n_kv_heads)`.
+  head `h // (n_heads // n_kv_heads)`. Fields left None are settled when the
+  value is made; `dataclasses.replace` keeps what was settled.
 
   Attributes:
     n_layers: blocks.

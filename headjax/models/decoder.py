@@ -11,6 +11,7 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from headjax.checks import check
 from headjax.models.attention import Context
@@ -98,7 +99,6 @@ def default_context(
   return Context(positions, key_valid)
 
 
-@functools.partial(jax.jit, static_argnames=("model",))
 def run(
   model: Decoder,
   params: Any,
@@ -125,18 +125,39 @@ def run(
     them is not computed; called by itself, `run` returns them all.
 
   Raises:
-    ValueError: an edit does not fit the model (at trace time), or the
-      sequence is longer than the context.
+    ValueError: an edit does not fit the model, the sequence is longer than
+      the context, or (outside `jit` only) an id is not in the vocabulary.
   """
   check_edits(model.config, edits)
+  _check_tokens(model.config, tokens)
+  return _run(model, params, tokens, edits, positions, key_valid)
+
+
+@functools.partial(jax.jit, static_argnames=("model",))
+def _run(model, params, tokens, edits, positions, key_valid):
+  return model.apply({"params": params}, tokens, edits, positions, key_valid)
+
+
+def _check_tokens(config: ModelConfig, tokens) -> None:
+  shape = jnp.shape(tokens)
   check(
-    tokens.ndim == 2 and tokens.shape[1] <= model.config.n_ctx,
+    len(shape) == 2 and shape[1] <= config.n_ctx,
     "tokens",
-    f"shape {tokens.shape}",
-    f"[batch, pos] with at most {model.config.n_ctx} positions",
+    f"shape {shape}",
+    f"[batch, pos] with at most {config.n_ctx} positions",
     "shorten the sequences",
   )
-  return model.apply({"params": params}, tokens, edits, positions, key_valid)
+  if isinstance(tokens, jax.core.Tracer):
+    return
+  ids = np.asarray(tokens)
+  low, high = ids.min(initial=0), ids.max(initial=0)
+  check(
+    0 <= low and high < config.d_vocab,
+    "tokens",
+    f"ids {low} to {high}",
+    f"ids 0 to {config.d_vocab - 1}",
+    "use the tokenizer of this model",
+  )
 
 
 def unembed(model: Decoder, params: Any, resid: jax.Array) -> jax.Array:

@@ -17,14 +17,13 @@ Shapes, without the leading `layer` axis:
   z              [batch, pos, head, d_head], before W_O
 """
 
-import dataclasses
 from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 
-from headjax.checks import check, fail
+from headjax.checks import check
 from headjax.models.config import ModelConfig
 
 SITES = (
@@ -119,16 +118,31 @@ class Activations:
 def apply(edits: tuple[Any, ...], x: jax.Array) -> jax.Array:
   """Applies a site's edits, in order, to its activation."""
   for edit in edits:
-    edited = edit(x)
-    if edited.shape != x.shape:
-      fail(
-        "edit",
-        f"leaves that broadcast the site to {edited.shape}",
-        f"leaves that broadcast against {x.shape}",
-        "give gate and value the site's axes (after the layer axis)",
-      )
-    x = edited
+    _check_broadcast(edit, x.shape)
+    x = edit(x)
   return x
+
+
+def _check_broadcast(edit: Edit | LinearEdit, shape: tuple[int, ...]) -> None:
+  """Refuses an edit that would change the shape of its site."""
+  found = {"gate": edit.gate.shape}
+  if isinstance(edit, Edit):
+    found["value"] = edit.value.shape
+  else:
+    *lead, rows, columns = edit.matrix.shape
+    found["matrix"] = (*lead, rows if rows == columns else -1)
+  for name, given in found.items():
+    padded = (1,) * (len(shape) - len(given)) + given
+    fits = len(padded) == len(shape) and all(
+      n in (1, wanted) for n, wanted in zip(padded, shape, strict=True)
+    )
+    check(
+      fits and (name != "matrix" or given[-1] == shape[-1]),
+      f"edit's {name}",
+      f"shape {getattr(edit, name).shape} in a layer",
+      f"one that broadcasts against the site's {shape}",
+      "give it the site's axes after the layer axis",
+    )
 
 
 def check_edits(config: ModelConfig, edits: Edits) -> None:
@@ -140,13 +154,27 @@ def check_edits(config: ModelConfig, edits: Edits) -> None:
     "none in a model without an MLP",
     "edit attn_out or resid_post instead",
   )
-  for field in dataclasses.fields(edits):
-    for leaf in jax.tree.leaves(getattr(edits, field.name)):
-      shape = jnp.shape(leaf)
-      check(
-        len(shape) > 0 and shape[0] == config.n_layers,
-        f"edits.{field.name}",
-        f"a leaf of shape {shape}",
-        f"a leading layer axis of length {config.n_layers}",
-        "stack gate and value over layers",
-      )
+  for site in SITES:
+    for edit in getattr(edits, site):
+      _check_rank(config, site, edit)
+
+
+def _check_rank(config: ModelConfig, site: str, edit: Edit | LinearEdit):
+  """Refuses leaves whose axes would be taken for others."""
+  full = 4 if site.startswith("resid") or site.endswith("_out") else 5
+  ranks = {"gate": (1, full)}
+  if isinstance(edit, Edit):
+    ranks["value"] = (1, full)
+  else:
+    # [layer, d, d], or with the axis before the site's last: [layer, head, ...]
+    ranks["matrix"] = (3, 4) if full == 5 else (3,)
+  for name, allowed in ranks.items():
+    shape = jnp.shape(getattr(edit, name))
+    check(
+      len(shape) in allowed and shape[0] == config.n_layers,
+      f"{name} of edits.{site}",
+      f"shape {shape}",
+      f"{' or '.join(map(str, allowed))} axes, the first of them"
+      f" {config.n_layers} layers",
+      "stack it over layers and give every axis of the site, 1 to broadcast",
+    )

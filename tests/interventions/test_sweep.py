@@ -27,14 +27,18 @@ QUESTIONS = [
   ("v", "last", "reference", "kl"),
   ("k", "all", "mean", "logit_difference"),
 ]
-# Every family meets every site; together they meet every question.
 CASES = [
-  (family, first, question)
-  for i, family in enumerate(FAMILIES)
-  for first, question in (
-    ("windowed", QUESTIONS[i % 2]),
-    ("whole", QUESTIONS[(i + 2) % 8]),
-  )
+  ("gpt2", "windowed", 0),
+  ("gpt2", "whole", 2),
+  ("llama_kv1", "windowed", 1),
+  ("llama_kv1", "whole", 3),
+  ("llama_kv2", "windowed", 5),
+  ("llama_kv2", "whole", 7),
+  ("llama_kv4", "windowed", 6),
+  ("llama_windows", "windowed", 1),
+  ("llama_windows", "whole", 4),
+  ("tracr", "windowed", 0),
+  ("tracr", "whole", 3),
 ]
 
 
@@ -68,12 +72,13 @@ def assert_close(data, slow, atol=1e-10):
 def test_suffix_sweep_is_a_loop_of_oracle_forwards(
   x64, one_device, family, first, question
 ):
-  assert_close(*patched(FAMILIES[family], first, question, "suffix"))
+  config, question = FAMILIES[family], QUESTIONS[question]
+  assert_close(*patched(config, first, question, "suffix"))
 
 
 @pytest.mark.parametrize(
   "family, question",
-  list(zip(["gpt2", "llama_windows", "tracr", "llama_kv1"], QUESTIONS)),
+  list(zip(["gpt2", "llama_windows", "tracr"], QUESTIONS[:3], strict=True)),
 )
 def test_general_sweep_is_a_loop_of_oracle_forwards(
   x64, one_device, family, question
@@ -118,24 +123,19 @@ def test_answer_may_lie_before_the_end_of_a_causal_prompt(x64):
   pairs = random_pairs(GPT2, [4, 7], [1, 3])
   answer = pairs.answer_pos
   metric = LogitDifference(jnp.asarray(pairs.answer), jnp.asarray(pairs.foil))
-  # Real tokens beyond the answer, and no key_valid.
-  tokens = pairs.clean + (pairs.clean == 0) * 5
-  other = pairs.reference + (pairs.reference == 0) * 7
+  # Other tokens beyond the answer, and no key_valid.
+  beyond = np.arange(7) >= pairs.lengths[:, None]
   runs = [
-    record(model.model, model.params, jnp.asarray(t)) for t in (tokens, other)
+    record(model.model, model.params, jnp.asarray(tokens + junk * beyond))
+    for tokens, junk in ((pairs.clean, 5), (pairs.reference, 7))
   ]
   sweep = suffix_sweep(
     model.model, model.params, runs[0], alternative_z(GPT2, "z", *runs),
     metric, start=pairs.first_difference, answer=answer,
   )  # fmt: skip
-  cut = np.arange(7) >= pairs.lengths[:, None]
-  same = random_pairs(GPT2, [4, 7], [1, 3])
-  assert cut.any() and same.digest == pairs.digest
-  tokens, other = np.where(cut, 0, tokens), np.where(cut, 0, other)
-  pairs = type(pairs)(tokens, other, pairs.answer, pairs.foil, pairs.lengths)
   effect, _ = slow_sweep.sweep(GPT2, w, pairs)
   np.testing.assert_allclose(
-    np.moveaxis(sweep.effect, -1, 0), effect, atol=1e-10
+    np.moveaxis(sweep.effect, -1, 0), effect, rtol=0, atol=1e-10
   )
 
 

@@ -111,10 +111,10 @@ def sweep_at(model, strings, pos, method):
     )  # fmt: skip
     return sweep.base - sweep.effect[:, 0]
   (edit,) = edits.zero(model.config, "z").z
-  gates = edits.head_gates(model.config)
+  changes = edits.Edits(z=(edit.replace(gate=edits.head_gates(model.config)),))
   sweep = general_sweep(
-    model.model, model.params, tokens, edits.Edits(z=(edit.replace(gate=gates),)),
-    metric, answer=answer, key_valid=valid,
+    model.model, model.params, tokens, changes, metric,
+    answer=answer, key_valid=valid,
   )  # fmt: skip
   return sweep.base - sweep.effect
 

@@ -39,7 +39,7 @@ def test_cached_prefix_and_own_keys_make_the_whole(x64, name, window):
   own = part(context, k, v, rest)
   parts = (part(context, k, v, first), own)
   split = attention.attend(config, window, q[:, rest], own.context, parts)
-  for a, b in zip(whole[:2], split[:2]):
+  for a, b in zip(whole[:2], split[:2], strict=True):
     np.testing.assert_allclose(a[:, :, rest], b, rtol=0, atol=1e-12)
   np.testing.assert_allclose(whole[2][:, rest], split[2], rtol=0, atol=1e-12)
 

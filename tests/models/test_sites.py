@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import GPT2, LLAMA, TRACR, random_model, random_tokens
+from helpers import GPT2, LLAMA, random_model, random_tokens
 
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import run
 from headjax.models.sites import SITES, Edit, Edits, LinearEdit
 
-FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "tracr": TRACR}
+FAMILIES = {"gpt2": GPT2, "llama": LLAMA}
 BATCH, N_POS = 2, 7
 
 
@@ -25,19 +25,33 @@ def shape_of(config: ModelConfig, site: str) -> tuple[int, ...]:
   return (config.n_layers, BATCH, N_POS, config.d_model)
 
 
+def shut(value):
+  """An edit of that value whose gate is closed in every layer."""
+  gate = jnp.zeros((value.shape[0],) + (1,) * (value.ndim - 1))
+  return Edit(gate, value)
+
+
+def opened(value):
+  return shut(value).replace(gate=shut(value).gate + 1)
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def setting(request):
-  """A float32 model, its tokens, its activations, and a gated forward."""
+  """A float32 model, a forward in which every site has an edit, shut unless
+  given, and the activations without any edit."""
   config = FAMILIES[request.param]
-  scale = 0.15 if config.norm == "none" else 0.4
-  model, _ = random_model(config, scale=scale, dtype="float32")
+  model, _ = random_model(config, dtype="float32")
   tokens = jnp.asarray(random_tokens(config, (BATCH, N_POS)))
+  idle = {site: (shut(noise(shape_of(config, site))),) for site in SITES}
 
-  @jax.jit
-  def gated(edits):
-    return run(model.model, model.params, tokens, edits)
+  def forward(**edits):
+    edits = Edits(**(idle | edits))
+    return jax.tree.map(
+      np.asarray, run(model.model, model.params, tokens, edits)
+    )
 
-  return model, tokens, gated, gated(Edits())
+  clean = run(model.model, model.params, tokens)
+  return model, tokens, forward, jax.tree.map(np.asarray, clean)
 
 
 def edits_of(site, *edits):
@@ -74,41 +88,44 @@ def row(tree, i):
   return jax.tree.map(lambda x: x[i], tree)
 
 
+def test_shut_gates_at_every_site_change_no_bit(setting):
+  _, _, forward, clean = setting
+  assert_same(forward(), clean)
+
+
 @pytest.mark.parametrize("site", SITES)
-def test_shut_gate_changes_no_bit_and_open_gate_does(setting, site):
-  model, tokens, gated, clean = setting
-  value = noise(shape_of(model.config, site))
-  shut = jnp.zeros((3,) + (1,) * (value.ndim - 1))
-  assert_same(gated(edits_of(site, Edit(shut, value))), clean)
-  resid, acts = gated(edits_of(site, Edit(shut + 1, value)))
-  assert np.abs(resid - clean[0]).max() > 1e-3
+def test_open_gate_replaces_its_site_and_changes_the_output(setting, site):
+  model, _, forward, (resid, _) = setting
+  value = noise(shape_of(model.config, site), seed=1)
+  edited, acts = forward(**{site: (opened(value),)})
+  assert np.abs(edited - resid).max() > 1e-3
   np.testing.assert_array_equal(getattr(acts, site), value)
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_own_value_changes_no_bit(setting, site):
-  model, _, gated, (resid, acts) = setting
-  value = getattr(acts, site)
+  model, _, forward, clean = setting
+  value = getattr(clean[1], site)
   assert value.shape == shape_of(model.config, site)
-  opened = jnp.ones((3,) + (1,) * (value.ndim - 1))
-  assert_same(gated(edits_of(site, Edit(opened, value)))[0], resid)
+  assert_same(forward(**{site: (opened(jnp.asarray(value)),)}), clean)
 
 
-@pytest.mark.parametrize("site", ["z", "scores", "mlp_out"])
-def test_shut_and_own_value_rows_of_one_batch_are_bit_identical(setting, site):
-  model, tokens, _, _ = setting
-  noisy = gate_rows(model, tokens, site, noise(shape_of(model.config, site)))
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_shut_and_own_value_rows_of_one_batch_are_bit_identical(family):
+  model, _ = random_model(FAMILIES[family], dtype="float32")
+  tokens = jnp.asarray(random_tokens(model.config, (BATCH, N_POS)))
+  noisy = gate_rows(model, tokens, "z", noise(shape_of(model.config, "z")))
   assert_same(row(noisy, 0), row(noisy, 2))
-  own = gate_rows(model, tokens, site, getattr(row(noisy, 0)[1], site))
+  own = gate_rows(model, tokens, "z", row(noisy, 0)[1].z)
   assert_same(row(own, 0), row(noisy, 0))
   assert_same(row(own, 1)[0], row(own, 0)[0])
   assert np.abs(noisy[0][1] - noisy[0][0]).max() > 1e-3
 
 
 def test_edit_at_one_layer_leaves_earlier_layers_alone(setting):
-  model, _, gated, (_, clean) = setting
+  model, _, forward, (_, clean) = setting
   gate = jnp.zeros((3, 1, 1, 1, 1)).at[1].set(1)
-  _, acts = gated(edits_of("z", Edit(gate, noise((3, 1, 1, 1, 1)))))
+  _, acts = forward(z=(Edit(gate, noise((3, 1, 1, 1, 1))),))
   for site in SITES:
     a, b = getattr(acts, site), getattr(clean, site)
     np.testing.assert_array_equal(a[0], b[0])
@@ -116,38 +133,38 @@ def test_edit_at_one_layer_leaves_earlier_layers_alone(setting):
 
 
 def test_edit_of_one_head_leaves_the_layer_s_other_heads_alone(setting):
-  model, _, gated, (_, clean) = setting
+  model, _, forward, (_, clean) = setting
   gate = jnp.zeros((3, 1, 1, model.config.n_heads, 1)).at[1, ..., 1, :].set(1)
-  _, acts = gated(edits_of("z", Edit(gate, noise((3, 1, 1, 1, 1)))))
+  _, acts = forward(z=(Edit(gate, noise((3, 1, 1, 1, 1))),))
   np.testing.assert_array_equal(acts.z[1, :, :, 0], clean.z[1, :, :, 0])
   assert np.abs(acts.z[1, :, :, 1] - clean.z[1, :, :, 1]).max() > 1e-3
 
 
 def test_edits_apply_in_order(setting):
-  _, _, gated, (_, clean) = setting
-  opened = jnp.ones((3, 1, 1, 1, 1))
-  half, two = Edit(opened / 2, 0 * opened), Edit(opened, 2 * opened)
-  _, first = gated(edits_of("z", half, two))
-  _, last = gated(edits_of("z", two, half))
+  _, _, forward, (_, clean) = setting
+  gate = jnp.ones((3, 1, 1, 1, 1))
+  half, two = Edit(gate / 2, 0 * gate), Edit(gate, 2 * gate)
+  _, first = forward(z=(half, two))
+  _, last = forward(z=(two, half))
   np.testing.assert_array_equal(first.z, jnp.full_like(clean.z, 2))
   np.testing.assert_array_equal(last.z, jnp.ones_like(clean.z))
 
 
 def test_half_open_gate_blends(setting):
-  _, _, gated, (_, clean) = setting
+  _, _, forward, (_, clean) = setting
   value = noise(clean.attn_out.shape)
   gate = jnp.full((3, 1, 1, 1), 0.25)
-  _, acts = gated(edits_of("attn_out", Edit(gate, value)))
+  _, acts = forward(attn_out=(Edit(gate, value),))
   want = 0.75 * clean.attn_out[0] + 0.25 * value[0]
   np.testing.assert_allclose(acts.attn_out[0], want, rtol=1e-5, atol=1e-6)
 
 
 def test_linear_edit_adds_its_product(setting):
-  model, _, gated, (_, clean) = setting
+  model, _, forward, (_, clean) = setting
   heads, d_head = model.config.n_heads, model.config.d_head
   matrix = noise((3, heads, d_head, d_head))
   gate = jnp.zeros((3, 1, 1, heads, 1)).at[0, ..., 1, :].set(0.5)
-  _, acts = gated(edits_of("z", LinearEdit(gate, matrix)))
+  _, acts = forward(z=(LinearEdit(gate, matrix),))
   want = np.array(clean.z[0])
   want[:, :, 1] += 0.5 * want[:, :, 1] @ np.asarray(matrix[0, 1])
   np.testing.assert_allclose(acts.z[0], want, rtol=1e-5, atol=1e-5)
@@ -155,10 +172,10 @@ def test_linear_edit_adds_its_product(setting):
 
 
 def test_one_matrix_a_layer_serves_every_position(setting):
-  model, _, gated, (_, clean) = setting
+  model, _, forward, (_, clean) = setting
   matrix = noise((3, model.config.d_model, model.config.d_model))
   gate = jnp.ones((3, 1, 1, 1))
-  _, acts = gated(edits_of("resid_pre", LinearEdit(gate, matrix)))
+  _, acts = forward(resid_pre=(LinearEdit(gate, matrix),))
   want = clean.resid_pre[0] + clean.resid_pre[0] @ matrix[0]
   np.testing.assert_allclose(acts.resid_pre[0], want, rtol=1e-4, atol=1e-4)
 
@@ -173,9 +190,9 @@ def test_float64_value_does_not_change_the_model_s_type(x64):
 
 def test_nan_leaks_through_a_shut_gate(setting):
   """The reason why the builders refuse values that are not finite."""
-  _, _, gated, _ = setting
-  shut = jnp.zeros((3, 1, 1, 1))
-  resid, _ = gated(edits_of("attn_out", Edit(shut, shut + jnp.nan)))
+  _, _, forward, _ = setting
+  gate = jnp.zeros((3, 1, 1, 1))
+  resid, _ = forward(attn_out=(Edit(gate, gate + jnp.nan),))
   assert np.isnan(resid).all()
 
 
