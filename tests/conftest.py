@@ -4,6 +4,8 @@ import os
 import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Small decompositions crawl when several threads of BLAS share few cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Must be in place before JAX starts its backend.
 os.environ["XLA_FLAGS"] = (
   os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"

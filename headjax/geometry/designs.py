@@ -10,9 +10,8 @@ E_h is the d_model x d_head embedding of block h, B_l a Kerdock basis.
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,8 +33,7 @@ class Sizes:
   d_model: int
 
 
-@flax.struct.dataclass
-class Rotation:
+class Rotation(NamedTuple):
   """The Kerdock bases of all layers; leading `layer` axis.
 
   Attributes:

@@ -109,9 +109,9 @@ def suffix_inputs(
 ) -> tuple[suffix.Base, Metric, jax.Array]:
   """What `sweep_layers` needs: the cut clean run, the metric, its base."""
   clean, other, metric = _runs(model, question, params, batch, value)
-  z_alt = alternative_z(model.config, question.site, clean, other)
+  z_alt = alternative_z(model, params, question.site, clean, other)
   base = metric(model, params, at_answer(clean.resid, batch.answer_pos))
-  return suffix.prepare(model, clean, z_alt, window), metric, base
+  return suffix.prepare(model, params, clean, z_alt, window), metric, base
 
 
 @functools.partial(jax.jit, static_argnames=("model", "question"))

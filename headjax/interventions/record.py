@@ -5,7 +5,6 @@ them `alternative_z` gives the head outputs that an edit of any site inside the
 heads would produce: all that a suffix sweep needs to know about the edit.
 """
 
-import functools
 from typing import Any
 
 import flax.struct
@@ -13,11 +12,10 @@ import jax
 import jax.numpy as jnp
 
 from headjax.checks import check_choice
-from headjax.models import attention
-from headjax.models.attention import KV, Context
-from headjax.models.block import layer_statics
-from headjax.models.config import ModelConfig
+from headjax.models import weights
+from headjax.models.block import Block, layer_statics
 from headjax.models.decoder import Decoder, default_context, run
+from headjax.models.softmax import KV, Context
 
 HEAD_SITES = ("k", "q", "v", "z")
 
@@ -66,10 +64,23 @@ def record(
   )  # fmt: skip
 
 
-def cached_keys(config: ModelConfig, clean: Run) -> tuple[jax.Array, jax.Array]:
-  """Keys after rotary, and values: `[layer, batch, pos, head, d_head]`."""
-  turn = functools.partial(attention.turn, config, context=clean.context)
-  return jax.vmap(turn)(clean.k), clean.v
+def cached_keys(model: Decoder, params: Any, clean: Run) -> KV:
+  """The clean keys and values of all layers, ready to be attended to.
+
+  Returns:
+    A `KV` whose k and v have a leading layer axis, and whose context, the
+    same for all layers, has none.
+  """
+  block = Block(model.config)
+
+  def of_layer(params, k, v):
+    kv = block.apply(
+      {"params": params}, k, v, clean.context, method=Block.place
+    )
+    return kv.k, kv.v
+
+  k, v = jax.vmap(of_layer)(weights.blocks(params), clean.k, clean.v)
+  return KV(k, v, clean.context)
 
 
 def replace_site(
@@ -92,7 +103,7 @@ def replace_site(
 
 
 def alternative_z(
-  config: ModelConfig, site: str, clean: Run, other: Run
+  model: Decoder, params: Any, site: str, clean: Run, other: Run
 ) -> jax.Array:
   """Head outputs if every head took its `site` from the other run.
 
@@ -101,7 +112,8 @@ def alternative_z(
   With grouped K/V heads, k and v are those of one *query* head.
 
   Args:
-    config: of the model.
+    model: the `Decoder`.
+    params: its parameters.
     site: "z", "q", "k" or "v".
     clean: the run that is edited.
     other: the run that the site's activation comes from.
@@ -113,10 +125,16 @@ def alternative_z(
   if site == "z":
     return other.z
   mixed = clean.replace(**{site: getattr(other, site)})
-  k, v = cached_keys(config, mixed)
+  block = Block(model.config)
 
-  def of_layer(statics, q, k, v):
-    own = KV(k, v, clean.context)
-    return attention.attend(config, statics.window, q, clean.context, (own,))[2]
+  def of_layer(params, statics, q, k, v):
+    arguments = (statics, q, k, v, clean.context)
+    return block.apply({"params": params}, *arguments, method=Block.mix)
 
-  return jax.vmap(of_layer)(layer_statics(config), mixed.q, k, v)
+  return jax.vmap(of_layer)(
+    weights.blocks(params),
+    layer_statics(model.config),
+    mixed.q,
+    mixed.k,
+    mixed.v,
+  )

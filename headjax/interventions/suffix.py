@@ -19,10 +19,10 @@ import numpy as np
 
 from headjax.interventions.record import Run, cached_keys
 from headjax.models import weights
-from headjax.models.attention import KV, Context
 from headjax.models.block import Block, layer_statics
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder
+from headjax.models.softmax import KV, Context
 
 
 @flax.struct.dataclass
@@ -109,21 +109,23 @@ class Base:
 
 
 def prepare(
-  model: Decoder, clean: Run, z_alt: jax.Array, window: Window
+  model: Decoder, params: Any, clean: Run, z_alt: jax.Array, window: Window
 ) -> Base:
   """Cuts the window out of the clean run; traceable.
 
   Args:
     model: the `Decoder`.
+    params: its parameters.
     clean: the run that is edited.
     z_alt: `[layer, batch, pos, head, d_head]`, from `alternative_z`.
     window: from `make_window`.
   """
   take = jax.vmap(window.take)
-  k, v = cached_keys(model.config, clean)
+  cached = cached_keys(model, params, clean)
   dz = take(z_alt - clean.z)
   return Base(
-      take(clean.resid_pre), take(clean.attn_out), dz, k, v, clean.context,
+      take(clean.resid_pre), take(clean.attn_out), dz, cached.k, cached.v,
+    cached.context,
       window,
   )  # fmt: skip
 
@@ -192,10 +194,10 @@ class _Layers:
 
   def start(self, layer, heads, dz, cut):
     """The source layer: clean writes plus one head's change, then the MLP."""
-    params, _ = self.at(self.stacked, layer)
+    params, statics = self.at(self.stacked, layer)
     resid_pre = cut(self.at(self.base.resid_pre, layer))
     attn_out = cut(self.at(self.base.attn_out, layer))
-    delta = self.call(params, Block.write_per_head, cut(dz), heads)
+    delta = self.call(params, Block.write_per_head, statics, cut(dz), heads)
     finish = functools.partial(self.call, params, Block.finish, resid_pre)
     return jax.vmap(lambda d: finish(attn_out + d).resid_post)(delta)
 
@@ -218,7 +220,7 @@ class _Layers:
       heads = self.call(
         params, Block.attend, statics, resid_pre, self.context, prefix=prefix
       )
-      attn_out = self.call(params, Block.write, heads.z)
+      attn_out = self.call(params, Block.write, statics, heads.z)
       return self.call(params, Block.finish, resid_pre, attn_out).resid_post
 
     return jax.vmap(one)(rows)
@@ -237,7 +239,7 @@ class _Layers:
           params, Block.attend, statics, resid_pre, self.context,
           prefix=prefix, asking=(answer, context),
       )  # fmt: skip
-      attn_out = self.call(params, Block.write, heads.z)
+      attn_out = self.call(params, Block.write, statics, heads.z)
       return self.call(params, Block.finish, answer, attn_out).resid_post
 
     return jax.vmap(one)(rows)

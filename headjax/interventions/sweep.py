@@ -179,7 +179,7 @@ def suffix_sweep(
   n_pos = clean.resid.shape[1]
   window = suffix.make_window(model.config, start, answer, n_pos)
   with jax.default_matmul_precision(PRECISION):
-    shared = _prepare(model, clean, z_alt, window)
+    shared = _prepare(model, params, clean, z_alt, window)
     base = _metric_at(model, params, clean.resid, metric, window.answer)
   return sweep_layers(
     model, params, shared, metric, base, heads=heads, progress=progress
@@ -187,8 +187,8 @@ def suffix_sweep(
 
 
 @functools.partial(jax.jit, static_argnames=("model",))
-def _prepare(model, clean, z_alt, window):
-  return suffix.prepare(model, clean, z_alt, window)
+def _prepare(model, params, clean, z_alt, window):
+  return suffix.prepare(model, params, clean, z_alt, window)
 
 
 @functools.partial(jax.jit, static_argnames=("model",))

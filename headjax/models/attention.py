@@ -1,196 +1,145 @@
-"""Softmax attention per query head, with every intermediate readable.
-
-Einsum letters, the same in the whole package: `l` layer, `h` head, `b` batch,
-`q` query_pos, `k` key_pos, `p` pos, `d` d_model, `e` d_head, `f` d_mlp,
-`v` vocab, `n` sweep item.
-
-Keys may come in two parts: a `prefix` of cached ones, whose positions end
-before the rows being computed begin, and the rows' own. That one function
-serves whole sequences, the windows of a suffix sweep, and decoding.
-"""
+"""The heads of one layer: project, attend, write."""
 
 import flax.linen as nn
-import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from headjax.models import sites
+from headjax.geometry.designs import Rotation
+from headjax.models import softmax
 from headjax.models.config import ModelConfig
-from headjax.models.layers import INIT, rotate, rows, shift, wide
+from headjax.models.layers import INIT, rows, shift
+from headjax.models.mlp import ACTIVATIONS
+from headjax.models.reading import Reads
 from headjax.models.sites import Edits
-
-
-@flax.struct.dataclass
-class Context:
-  """Where the rows of a forward stand in their sequences.
-
-  Attributes:
-    positions: `[batch, pos]` int, the rows' positions in tokens.
-    key_valid: `[batch, pos]` bool, whether a row may be attended to.
-  """
-
-  positions: jax.Array
-  key_valid: jax.Array
-
-
-@flax.struct.dataclass
-class KV:
-  """Cached keys and values, per query head.
-
-  Attributes:
-    k: `[batch, key_pos, head, d_head]`, after rotary.
-    v: `[batch, key_pos, head, d_head]`.
-    context: where the cached rows stand, `[batch, key_pos]`.
-  """
-
-  k: jax.Array
-  v: jax.Array
-  context: Context
-
-
-@flax.struct.dataclass
-class Heads:
-  """What attention computed, as sites."""
-
-  q: jax.Array
-  k: jax.Array
-  v: jax.Array
-  scores: jax.Array
-  pattern: jax.Array
-  z: jax.Array
+from headjax.models.softmax import KV, Context
 
 
 class Attention(nn.Module):
-  """The heads of one layer: project, attend, write."""
+  """Softmax attention per query head, with learned or designed writes."""
 
   config: ModelConfig
 
   def setup(self):
     config = self.config
-    d_model, d_head = config.d_model, config.d_head
-    query, key = (config.n_heads, d_head), (config.n_kv_heads, d_head)
-    zeros = nn.initializers.zeros
-    self.W_Q = self.param("W_Q", INIT, (d_model, *query))
-    self.W_K = self.param("W_K", INIT, (d_model, *key))
-    self.W_V = self.param("W_V", INIT, (d_model, *key))
-    write_init = nn.initializers.normal(0.02 / (2 * config.n_layers) ** 0.5)
-    self.W_O = self.param("W_O", write_init, (*query, d_model))
-    if config.qkv_bias:
-      self.b_Q = self.param("b_Q", zeros, query)
-      self.b_K = self.param("b_K", zeros, key)
-      self.b_V = self.param("b_V", zeros, key)
+    for letter, heads in zip("QKV", self._heads(), strict=True):
+      blocks = letter in config.read.blocks
+      shape = (heads, config.d_head, config.d_head)
+      if not blocks:
+        shape = (config.d_model, heads, config.d_head)
+      setattr(self, f"W_{letter}", self.param(f"W_{letter}", INIT, shape))
+      if config.qkv_bias:
+        bias = self.param(
+          f"b_{letter}", nn.initializers.zeros, (heads, config.d_head)
+        )
+        setattr(self, f"b_{letter}", bias)
+    self._set_up_write()
+    if config.value_adapter:
+      width, out = config.value_adapter, config.n_kv_heads * config.d_head
+      self.adapter_in = self.param("adapter_in", INIT, (config.d_model, width))
+      self.adapter_out = self.param(
+        "adapter_out", nn.initializers.zeros, (width, out)
+      )
+
+  def _heads(self):
+    config = self.config
+    return config.n_heads, config.n_kv_heads, config.n_kv_heads
+
+  def _set_up_write(self):
+    config = self.config
+    if not config.write.frozen:
+      init = nn.initializers.normal(0.02 / (2 * config.n_layers) ** 0.5)
+      shape = (config.n_heads, config.d_head, config.d_model)
+      self.W_O = self.param("W_O", init, shape)
     if config.out_bias:
-      self.b_O = self.param("b_O", zeros, (d_model,))
+      self.b_O = self.param("b_O", nn.initializers.zeros, (config.d_model,))
 
-  def q(self, x: jax.Array) -> jax.Array:
-    """`[batch, pos, head, d_head]` queries of the normalised stream."""
-    y = _project(x, self.W_Q)
-    return shift(y, self.b_Q) if self.config.qkv_bias else y
+  def project(self, reads: Reads, letters: str) -> list[jax.Array]:
+    """Queries, keys or values, after bias, repeated per query head.
 
-  def kv(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Keys and values, repeated so that each query head has its own."""
-    k, v = _project(x, self.W_K), _project(x, self.W_V)
+    Args:
+      reads: the normalised stream.
+      letters: of "QKV". Those that read alike share one product.
+
+    Returns:
+      `[batch, pos, head, d_head]` for each letter.
+    """
+    blocks = self.config.read.blocks
+    found = {}
+    for kind in ({*letters} & {*blocks}, {*letters} - {*blocks}):
+      names = [letter for letter in letters if letter in kind]
+      if names:
+        found |= self._product(reads, names, blocked=names[0] in blocks)
+    if self.config.value_adapter and "V" in letters:
+      found["V"] = found["V"] + self._adapted(reads.whole)
+    return [self._finish(letter, found[letter]) for letter in letters]
+
+  def _product(self, reads: Reads, names: list[str], *, blocked: bool):
+    """One matrix product for all `names`; letter -> array."""
+    weights = [getattr(self, f"W_{name}") for name in names]
+    if blocked:
+      joined = jnp.concatenate(weights, axis=-1)
+      y = jnp.einsum(
+        "bphe,hef->bphf", reads.blocks, joined.astype(reads.blocks.dtype)
+      )
+      return dict(zip(names, jnp.split(y, len(names), axis=-1), strict=True))
+    return {
+      name: _rows_by_head(reads.whole, weight)
+      for name, weight in zip(names, weights, strict=True)
+    }
+
+  def _adapted(self, x: jax.Array) -> jax.Array:
+    """The nonlinear path to the values, `[batch, pos, kv_head, d_head]`."""
+    hidden = ACTIVATIONS["gelu_tanh"](rows(x, self.adapter_in))
+    y = rows(hidden, self.adapter_out)
+    return y.reshape(*x.shape[:-1], -1, self.config.d_head)
+
+  def _finish(self, letter: str, y: jax.Array) -> jax.Array:
     if self.config.qkv_bias:
-      k, v = shift(k, self.b_K), shift(v, self.b_V)
-    group = self.config.group_size
-    return jnp.repeat(k, group, axis=2), jnp.repeat(v, group, axis=2)
+      y = shift(y, getattr(self, f"b_{letter}"))
+    group = 1 if letter == "Q" else self.config.group_size
+    return jnp.repeat(y, group, axis=2)
 
-  def write(self, z: jax.Array) -> jax.Array:
+  def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:
+    """Keys and values ready to be attended to."""
+    return KV(softmax.turn(self.config, k, context), v, context)
+
+  def mix(
+    self,
+    window: jax.Array,
+    q: jax.Array,
+    context: Context,
+    parts: tuple[KV, ...],
+    edits: Edits,
+  ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Scores, pattern and z of queries `[batch, query_pos, head, d_head]`."""
+    return softmax.attend(self.config, window, q, context, parts, edits)
+
+  def write(self, z: jax.Array, rotation: Rotation | None) -> jax.Array:
     """`[batch, pos, d_model]`: the sum of the heads' writes, and the bias."""
-    flat = z.reshape(*z.shape[:-2], -1)
-    y = rows(flat, self.W_O.reshape(-1, self.config.d_model))
+    if self.config.write.frozen:
+      y = self.config.write.apply(z, rotation)
+    else:
+      flat = z.reshape(*z.shape[:-2], -1)
+      y = rows(flat, self.W_O.reshape(-1, self.config.d_model))
     return shift(y, self.b_O) if self.config.out_bias else y
 
-  def write_per_head(self, z: jax.Array, heads: jax.Array) -> jax.Array:
+  def write_per_head(
+    self, z: jax.Array, heads: jax.Array, rotation: Rotation | None
+  ) -> jax.Array:
     """`[n, batch, pos, d_model]`: the writes of some heads, without bias.
 
     Args:
       z: `[batch, pos, n, d_head]`, of the heads asked for.
       heads: `[n]` their indices.
+      rotation: of this layer, if its writes are rotated.
     """
-    return jnp.einsum("bpne,ned->nbpd", z, self.W_O[heads].astype(z.dtype))
+    if not self.config.write.frozen:
+      return jnp.einsum("bpne,ned->nbpd", z, self.W_O[heads].astype(z.dtype))
+    placed = jax.nn.one_hot(heads, self.config.n_heads, dtype=z.dtype)
+    alone = jnp.einsum("bpne,nh->nbphe", z, placed)
+    return self.config.write.apply(alone, rotation)
 
 
-def _project(x: jax.Array, weight: jax.Array) -> jax.Array:
+def _rows_by_head(x: jax.Array, weight: jax.Array) -> jax.Array:
   d_model, *heads = weight.shape
   return rows(x, weight.reshape(d_model, -1)).reshape(*x.shape[:-1], *heads)
-
-
-def allowed(
-  query: Context, key: Context, *, causal: bool, window: jax.Array
-) -> jax.Array:
-  """Which keys a query may see: `[batch, 1, query_pos, key_pos]` bool."""
-  distance = query.positions[:, :, None] - key.positions[:, None, :]
-  mask = key.key_valid[:, None, :] & ((window == 0) | (distance < window))
-  if causal:
-    mask &= distance >= 0
-  return mask[:, None]
-
-
-def turn(config: ModelConfig, x: jax.Array, context: Context) -> jax.Array:
-  """Queries or keys turned to their positions, in rotary models."""
-  if config.positions != "rotary":
-    return x
-  return rotate(x, context.positions, config.rotary_theta)
-
-
-def attend(
-  config: ModelConfig,
-  window: jax.Array,
-  q: jax.Array,
-  context: Context,
-  parts: tuple[KV, ...],
-  edits: Edits = Edits(),
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-  """Softmax attention over one or several stretches of keys.
-
-  The stretches stay apart, so that a `vmap` over queries shares the cached
-  ones instead of copying them.
-
-  Args:
-    config: of the model.
-    window: scalar int, how many tokens a query sees; 0 means all.
-    q: `[batch, query_pos, head, d_head]`, before rotary.
-    context: of the queries.
-    parts: keys, after rotary, and values.
-    edits: of `scores` and `pattern`; no edit of the scores can unmask a key.
-
-  Returns:
-    `scores` and `pattern`, `[batch, head, query_pos, key_pos]` with the keys
-    of all parts in order, and `z`, `[batch, query_pos, head, d_head]`.
-  """
-  q = turn(config, q, context) * config.d_head**-0.5
-  mask = _concatenate(
-    [
-      allowed(context, kv.context, causal=config.causal, window=window)
-      for kv in parts
-    ]
-  )
-  scores = _concatenate([jnp.einsum("bqhe,bkhe->bhqk", q, p.k) for p in parts])
-  scores = sites.apply(edits.scores, scores)
-  pattern = sites.apply(edits.pattern, softmax(scores, mask))
-  ends = np.cumsum([kv.k.shape[1] for kv in parts])[:-1].tolist()
-  z = sum(
-    jnp.einsum("bhqk,bkhe->bqhe", share, kv.v)
-    for share, kv in zip(jnp.split(pattern, ends, axis=-1), parts, strict=True)
-  )
-  return scores, pattern, z
-
-
-def _concatenate(arrays: list[jax.Array]) -> jax.Array:
-  return arrays[0] if len(arrays) == 1 else jnp.concatenate(arrays, axis=-1)
-
-
-def softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
-  """Softmax over allowed keys, in at least float32.
-
-  Masked scores become the type's lowest value, never a constant that a large
-  score could undercut, and masked keys get exactly 0 even if all scores are
-  that low.
-  """
-  dtype = wide(scores.dtype)
-  lowest = jnp.finfo(dtype).min
-  masked = jnp.where(mask, scores.astype(dtype), lowest)
-  pattern = jnp.where(mask, jax.nn.softmax(masked, axis=-1), 0)
-  return pattern.astype(scores.dtype)

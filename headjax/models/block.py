@@ -10,12 +10,15 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from headjax.models import attention, sites
-from headjax.models.attention import KV, Attention, Context, Heads
+from headjax.geometry.designs import Rotation
+from headjax.models import sites
+from headjax.models.attention import Attention
 from headjax.models.config import ModelConfig
 from headjax.models.layers import Norm
 from headjax.models.mlp import MLP
+from headjax.models.reading import Reader
 from headjax.models.sites import Activations, Edits
+from headjax.models.softmax import KV, Context
 
 
 @flax.struct.dataclass
@@ -24,19 +27,42 @@ class LayerStatics:
 
   Attributes:
     window: `[layer]` int, tokens that a query sees; 0 means all.
+    write: the bases that heads write in, if they are rotated.
+    read: the bases whose blocks heads read, if they are rotated.
   """
 
   window: jax.Array
+  write: Rotation | None
+  read: Rotation | None
 
 
 def layer_statics(config: ModelConfig) -> LayerStatics:
   """The statics of all layers, to be scanned beside the parameters."""
-  return LayerStatics(window=jnp.array(config.windows, jnp.int32))
+  return jax.tree.map(
+    jnp.asarray,
+    LayerStatics(
+      jnp.array(config.windows, jnp.int32),
+      config.write.rotation(config.sizes),
+      config.read.rotation(config.sizes),
+    ),
+  )
+
+
+@flax.struct.dataclass
+class Heads:
+  """What the first half of a block computed, as sites."""
+
+  q: jax.Array
+  k: jax.Array
+  v: jax.Array
+  scores: jax.Array
+  pattern: jax.Array
+  z: jax.Array
 
 
 @flax.struct.dataclass
 class Finished:
-  """What the second half of a block computed."""
+  """What the second half of a block computed, as sites."""
 
   resid_mid: jax.Array
   mlp_out: jax.Array
@@ -49,7 +75,7 @@ class Block(nn.Module):
   config: ModelConfig
 
   def setup(self):
-    self.attn_norm = Norm(self.config)
+    self.reader = Reader(self.config)
     self.attention = Attention(self.config)
     if self.config.mlp != "none":
       self.mlp_norm = Norm(self.config)
@@ -65,13 +91,13 @@ class Block(nn.Module):
     """The whole block, as the scan over layers wants it."""
     resid_pre = sites.apply(edits.resid_pre, resid_pre)
     heads = self.attend(statics, resid_pre, context, edits=edits)
-    attn_out = sites.apply(edits.attn_out, self.write(heads.z))
+    attn_out = sites.apply(edits.attn_out, self.write(statics, heads.z))
     finished = self.finish(resid_pre, attn_out, edits)
     activations = Activations(
-        resid_pre=resid_pre, q=heads.q, k=heads.k, v=heads.v,
-        scores=heads.scores, pattern=heads.pattern, z=heads.z,
-        attn_out=attn_out, resid_mid=finished.resid_mid,
-        mlp_out=finished.mlp_out, resid_post=finished.resid_post,
+      resid_pre=resid_pre, q=heads.q, k=heads.k, v=heads.v,
+      scores=heads.scores, pattern=heads.pattern, z=heads.z,
+      attn_out=attn_out, resid_mid=finished.resid_mid,
+      mlp_out=finished.mlp_out, resid_post=finished.resid_post,
     )  # fmt: skip
     return finished.resid_post, activations
 
@@ -99,27 +125,61 @@ class Block(nn.Module):
     Returns:
       The heads; with a prefix, `scores` and `pattern` have its keys first.
     """
-    config, layer = self.config, self.attention
-    x = self.attn_norm(resid_pre)
-    k, v = layer.kv(x)
+    reads = self.reader(resid_pre, statics.read)
+    if asking is None:
+      q, k, v = self.attention.project(reads, "QKV")
+    else:
+      k, v = self.attention.project(reads, "KV")
+      reads = self.reader(asking[0], statics.read)
+      [q] = self.attention.project(reads, "Q")
     k, v = sites.apply(edits.k, k), sites.apply(edits.v, v)
-    own = KV(attention.turn(config, k, context), v, context)
-    if asking is not None:
-      x, context = self.attn_norm(asking[0]), asking[1]
-    q = sites.apply(edits.q, layer.q(x))
-    parts = (own,) if prefix is None else (prefix, own)
-    scores, pattern, z = attention.attend(
-      config, statics.window, q, context, parts, edits
+    own = self.attention.place(k, v, context)
+    q = sites.apply(edits.q, q)
+    scores, pattern, z = self.attention.mix(
+      statics.window,
+      q,
+      context if asking is None else asking[1],
+      (own,) if prefix is None else (prefix, own),
+      edits,
     )
     return Heads(q, k, v, scores, pattern, sites.apply(edits.z, z))
 
-  def write(self, z: jax.Array) -> jax.Array:
-    """`[batch, pos, d_model]`: what all heads together add."""
-    return self.attention.write(z)
+  def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:
+    """Keys and values ready to be cached, from those of a recorded run."""
+    return self.attention.place(k, v, context)
 
-  def write_per_head(self, z: jax.Array, heads: jax.Array) -> jax.Array:
+  def mix(
+    self,
+    statics: LayerStatics,
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    context: Context,
+  ) -> jax.Array:
+    """The heads' outputs from given queries, keys and values.
+
+    Args:
+      statics: of this layer.
+      q: `[batch, pos, head, d_head]`, as the site; likewise `k` and `v`.
+      k: see `q`.
+      v: see `q`.
+      context: where the rows stand.
+
+    Returns:
+      `[batch, pos, head, d_head]`.
+    """
+    own = self.attention.place(k, v, context)
+    return self.attention.mix(statics.window, q, context, (own,), Edits())[2]
+
+  def write(self, statics: LayerStatics, z: jax.Array) -> jax.Array:
+    """`[batch, pos, d_model]`: what all heads together add."""
+    return self.attention.write(z, statics.write)
+
+  def write_per_head(
+    self, statics: LayerStatics, z: jax.Array, heads: jax.Array
+  ) -> jax.Array:
     """`[n, batch, pos, d_model]`: what each of some heads adds."""
-    return self.attention.write_per_head(z, heads)
+    return self.attention.write_per_head(z, heads, statics.write)
 
   def finish(
     self,

@@ -3,6 +3,7 @@
 import dataclasses
 
 from headjax.checks import check, check_choice, fail
+from headjax.geometry.designs import ReadDesign, Sizes, WriteDesign
 
 NORMS = ("layernorm", "none", "rmsnorm")
 POSITIONS = ("learned", "none", "rotary")
@@ -38,6 +39,10 @@ class ModelConfig:
     causal: False lets every position attend to every valid one.
     windows: per layer, how many tokens a query sees, itself included; 0 means
       all of them. None means 0 in every layer.
+    write: where heads write; W_O is a parameter only if it is learned.
+    read: what heads read of the stream.
+    value_adapter: hidden width of a second, nonlinear path from the
+      normalised stream to the values, or 0.
   """
 
   n_layers: int
@@ -59,6 +64,9 @@ class ModelConfig:
   tied: bool = True
   causal: bool = True
   windows: tuple[int, ...] | None = None
+  write: WriteDesign = WriteDesign()
+  read: ReadDesign = ReadDesign()
+  value_adapter: int = 0
 
   def __post_init__(self):
     if self.n_kv_heads is None:
@@ -75,6 +83,7 @@ class ModelConfig:
     check_choice("positions", self.positions, POSITIONS)
     check_choice("mlp", self.mlp, MLPS)
     self._check_sizes()
+    self._check_designs()
 
   def _check_sizes(self):
     check(
@@ -105,6 +114,30 @@ class ModelConfig:
       f"{self.n_layers} non-negative lengths",
       "give one window a layer, 0 for full attention",
     )
+
+  def _check_designs(self):
+    self.write.check(self.sizes)
+    self.read.check(self.sizes)
+    check(
+      self.read.kind == "free" or self.n_kv_heads == self.n_heads,
+      "read",
+      f"{self.read.kind} readers with {self.n_kv_heads} K/V heads",
+      f"n_kv_heads = n_heads = {self.n_heads}",
+      "give every head its own keys and values",
+    )
+    check(
+      self.value_adapter >= 0
+      and (not self.value_adapter or "V" not in self.read.blocks),
+      "value_adapter",
+      f"{self.value_adapter} with {self.read.kind} readers",
+      "0, or a width with values that read the whole stream",
+      "use free readers, or no adapter",
+    )
+
+  @property
+  def sizes(self) -> Sizes:
+    """The sizes that designs have to fit."""
+    return Sizes(self.n_layers, self.n_heads, self.d_head, self.d_model)
 
   @property
   def group_size(self) -> int:

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from headjax.checks import check
-from headjax.models.attention import Context
 from headjax.models.block import Block, layer_statics
 from headjax.models.config import ModelConfig
 from headjax.models.layers import INIT, Embedding, Norm, rows
 from headjax.models.sites import Activations, Edits, check_edits
+from headjax.models.softmax import Context
 
 
 class Unembedding(nn.Module):

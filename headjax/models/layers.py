@@ -30,13 +30,20 @@ def shift(x: jax.Array, bias: jax.Array) -> jax.Array:
 
 
 class Norm(nn.Module):
-  """LayerNorm, RMSNorm or nothing, over the last axis."""
+  """LayerNorm, RMSNorm or nothing, over the last axis.
+
+  Attributes:
+    config: of the model.
+    n_axes: how many of the last axes have gains and biases of their own: 2
+      for one norm per head.
+  """
 
   config: ModelConfig
+  n_axes: int = 1
 
   @nn.compact
   def __call__(self, x: jax.Array) -> jax.Array:
-    kind, width = self.config.norm, (x.shape[-1],)
+    kind, shape = self.config.norm, x.shape[x.ndim - self.n_axes :]
     if kind == "none":
       return x
     y = x.astype(wide(x.dtype))
@@ -46,10 +53,10 @@ class Norm(nn.Module):
       (y * y).mean(-1, keepdims=True) + self.config.norm_eps
     )
     y = (y * scale).astype(x.dtype)
-    gain = self.param("gain", nn.initializers.ones, width)
-    y = y * gain.astype(x.dtype).reshape((1,) * (x.ndim - 1) + width)
+    gain = self.param("gain", nn.initializers.ones, shape)
+    y = y * gain.astype(x.dtype).reshape((1,) * (x.ndim - len(shape)) + shape)
     if kind == "layernorm":
-      y = shift(y, self.param("bias", nn.initializers.zeros, width))
+      y = shift(y, self.param("bias", nn.initializers.zeros, shape))
     return y
 
 

@@ -8,13 +8,16 @@ Stored shapes, with a leading `layer` axis on everything inside a block:
 
   W_E        [vocab, d_model]              W_pos    [n_ctx, d_model]
   W_Q        [layer, d_model, head, d_head]
-  W_K, W_V   [layer, d_model, kv_head, d_head]
-  W_O        [layer, head, d_head, d_model]
+  W_K, W_V   [layer, d_model, kv_head, d_head]; of a block reader, like W_Q,
+             [layer, head, d_head, d_head]
+  W_O        [layer, head, d_head, d_model], absent when the write is frozen
   b_Q        [layer, head, d_head]         b_K, b_V [layer, kv_head, d_head]
   b_O        [layer, d_model]
   W_in, W_gate [layer, d_model, d_mlp]     W_out    [layer, d_mlp, d_model]
   b_in       [layer, d_mlp]                b_out    [layer, d_model]
   attn_norm_gain, attn_norm_bias, mlp_norm_gain, mlp_norm_bias [layer, d_model]
+  block_norm_gain, block_norm_bias [layer, head, d_head], of block readers
+  adapter_in [layer, d_model, width]       adapter_out [layer, width, kv_width]
   final_norm_gain, final_norm_bias [d_model]
   W_U        [d_model, vocab], absent when tied to W_E
 """
@@ -33,8 +36,8 @@ from headjax.models.decoder import Decoder
 PATHS = {
   "W_E": ("embed", "W_E"),
   "W_pos": ("embed", "W_pos"),
-  "attn_norm_gain": ("blocks", "attn_norm", "gain"),
-  "attn_norm_bias": ("blocks", "attn_norm", "bias"),
+  "attn_norm_gain": ("blocks", "reader", "norm", "gain"),
+  "attn_norm_bias": ("blocks", "reader", "norm", "bias"),
   "W_Q": ("blocks", "attention", "W_Q"),
   "W_K": ("blocks", "attention", "W_K"),
   "W_V": ("blocks", "attention", "W_V"),
@@ -43,6 +46,10 @@ PATHS = {
   "b_K": ("blocks", "attention", "b_K"),
   "b_V": ("blocks", "attention", "b_V"),
   "b_O": ("blocks", "attention", "b_O"),
+  "block_norm_gain": ("blocks", "reader", "block_norm", "gain"),
+  "block_norm_bias": ("blocks", "reader", "block_norm", "bias"),
+  "adapter_in": ("blocks", "attention", "adapter_in"),
+  "adapter_out": ("blocks", "attention", "adapter_out"),
   "mlp_norm_gain": ("blocks", "mlp_norm", "gain"),
   "mlp_norm_bias": ("blocks", "mlp_norm", "bias"),
   "W_in": ("blocks", "mlp", "W_in"),
@@ -149,7 +156,10 @@ def get(params, name: str) -> jax.Array:
 
 
 def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
-  """A head's matrices, with grouped K/V heads repeated.
+  """A head's matrices, whatever the design, with K/V heads repeated.
+
+  A frozen write is its dense matrix; a block reader's map is that from the
+  whole stream (its block, then the map), without the norm in between.
 
   Args:
     params: of the model.
@@ -159,10 +169,19 @@ def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
   Returns:
     `[layer, head, d_model, d_head]`; `W_O` as `[layer, head, d_head, d_model]`.
   """
-  array = get(params, name)
   if name == "W_O":
-    return array
+    if config.write.frozen:
+      return jnp.asarray(config.write.dense(config.sizes), _dtype(params))
+    return get(params, name)
+  array = get(params, name)
+  if name[-1] in config.read.blocks:
+    blocks = jnp.asarray(config.read.dense(config.sizes), array.dtype)
+    return jnp.einsum("lhde,lhef->lhdf", blocks, array)
   array = jnp.moveaxis(array, 1, 2)
   if name in ("W_K", "W_V"):
     array = jnp.repeat(array, config.group_size, axis=1)
   return array
+
+
+def _dtype(params):
+  return jax.tree.leaves(params)[0].dtype

@@ -92,7 +92,11 @@ def test_a_sweep_s_scratch_memory_stays_within_its_plan():
     config, pairs.first_difference, pairs.answer_pos, 40
   )
   shared = suffix.prepare(
-    model.model, runs[0], alternative_z(config, "z", *runs), window
+    model.model,
+    model.params,
+    runs[0],
+    alternative_z(model.model, model.params, "z", *runs),
+    window,
   )
   metric = LogitDifference(jnp.asarray(pairs.answer), jnp.asarray(pairs.foil))
   memory = (

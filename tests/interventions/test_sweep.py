@@ -130,7 +130,8 @@ def test_answer_may_lie_before_the_end_of_a_causal_prompt(x64):
     for tokens, junk in ((pairs.clean, 5), (pairs.reference, 7))
   ]
   sweep = suffix_sweep(
-    model.model, model.params, runs[0], alternative_z(GPT2, "z", *runs),
+    model.model, model.params, runs[0],
+    alternative_z(model.model, model.params, "z", *runs),
     metric, start=pairs.first_difference, answer=answer,
   )  # fmt: skip
   effect, _ = slow_sweep.sweep(GPT2, w, pairs)

@@ -34,7 +34,7 @@ def runs(model, pairs, n_devices=1):
   tokens = chunks.spread((pairs.clean, pairs.reference), n_devices)
   see = jax.jit(record, static_argnums=0)
   clean, other = (see(model.model, params, t) for t in tokens)
-  return params, clean, alternative_z(model.config, "z", clean, other)
+  return params, clean, alternative_z(model.model, params, "z", clean, other)
 
 
 def counted_sweep(model, pairs, heads=None):
@@ -134,7 +134,7 @@ def test_devices_never_talk_to_each_other():
   window, answer, foil, base = chunks.spread(
     (window, pairs.answer, pairs.foil, np.zeros(8, np.float32)), 4
   )
-  shared = sweep._prepare(model.model, clean, z_alt, window)
+  shared = sweep._prepare(model.model, params, clean, z_alt, window)
   assert len(shared.k.sharding.device_set) == 4
   assert shared.k.sharding.shard_shape(shared.k.shape)[1] == 2
   metric = LogitDifference(answer, foil)
@@ -157,7 +157,7 @@ def test_without_the_mask_an_equal_pair_has_an_effect_of_rounding():
   params, clean, z_alt = runs(model, pairs)
   start = np.array([2, 1])
   window = suffix.make_window(GPT2, start, pairs.answer_pos, 8)
-  base = suffix.prepare(model.model, clean, z_alt, window)
+  base = suffix.prepare(model.model, params, clean, z_alt, window)
   call = jax.jit(suffix.sweep_layer, static_argnums=0)
   want = np.asarray(clean.resid[1, 5])
   error = []

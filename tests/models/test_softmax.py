@@ -6,8 +6,8 @@ import oracle
 import pytest
 from helpers import FAMILIES
 
-from headjax.models import attention
-from headjax.models.attention import KV, Context
+from headjax.models import softmax
+from headjax.models.softmax import KV, Context
 
 N_POS, CUT = 9, 4
 
@@ -32,13 +32,13 @@ def part(context, k, v, where):
 def test_cached_prefix_and_own_keys_make_the_whole(x64, name, window):
   config = FAMILIES[name]
   q, k, v, context = random_heads(config)
-  k = attention.turn(config, k, context)
+  k = softmax.turn(config, k, context)
   window = jnp.array(window)
-  whole = attention.attend(config, window, q, context, (KV(k, v, context),))
+  whole = softmax.attend(config, window, q, context, (KV(k, v, context),))
   first, rest = slice(None, CUT), slice(CUT, None)
   own = part(context, k, v, rest)
   parts = (part(context, k, v, first), own)
-  split = attention.attend(config, window, q[:, rest], own.context, parts)
+  split = softmax.attend(config, window, q[:, rest], own.context, parts)
   for a, b in zip(whole[:2], split[:2], strict=True):
     np.testing.assert_allclose(a[:, :, rest], b, rtol=0, atol=1e-12)
   np.testing.assert_allclose(whole[2][:, rest], split[2], rtol=0, atol=1e-12)
@@ -48,8 +48,8 @@ def test_cached_prefix_and_own_keys_make_the_whole(x64, name, window):
 def test_heads_attend_as_the_oracle(x64, name):
   config = FAMILIES[name]
   q, k, v, context = random_heads(config)
-  keys = KV(attention.turn(config, k, context), v, context)
-  _, pattern, z = attention.attend(config, jnp.array(3), q, context, (keys,))
+  keys = KV(softmax.turn(config, k, context), v, context)
+  _, pattern, z = softmax.attend(config, jnp.array(3), q, context, (keys,))
   for b in range(2):
     for h in range(config.n_heads):
       want = oracle.attend(
@@ -62,7 +62,7 @@ def test_heads_attend_as_the_oracle(x64, name):
 
 def test_softmax_of_low_precision_scores_is_taken_in_float32():
   scores = jnp.array([[0.0, 1.0, 2.0, 3.0]], jnp.bfloat16)
-  got = attention.softmax(scores, jnp.ones((1, 4), bool))
+  got = softmax.softmax(scores, jnp.ones((1, 4), bool))
   want = np.exp([0.0, 1, 2, 3]) / np.exp([0.0, 1, 2, 3]).sum()
   assert got.dtype == jnp.bfloat16
   np.testing.assert_allclose(
