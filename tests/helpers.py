@@ -21,6 +21,12 @@ TRACR = ModelConfig(
   3, 2, 16, 5, 24, 29, 12,
   norm="none", mlp="relu", causal=False, tied=False,
 )  # fmt: skip
+# Some windows are narrower than `screening_window`, some wider.
+SCREENING = ModelConfig(
+  3, 4, 20, 5, 0, 29, 12,
+  norm="none", positions="none", mlp="none", qkv_bias=False, out_bias=False,
+  attention="screening", d_key=3, screening_window=6,
+)  # fmt: skip
 FAMILIES = {
   "gpt2": GPT2,
   "llama_kv1": dataclasses.replace(LLAMA, n_kv_heads=1),
@@ -36,8 +42,12 @@ def random_weights(
 ) -> dict[str, np.ndarray]:
   """Weights, biases and norm gains, none of them at its initial value."""
   rng = np.random.default_rng(seed)
+  # Windows of about 2 to 12 tokens, and widths that let some keys pass.
+  level = {"s_w": 1.0, "s_r": 1.5}
+  spread = {"s_w": 1.0, "s_r": 1.0}
   return {
-    name: rng.normal(size=shape) * scale + name.endswith("gain")
+    name: rng.normal(size=shape) * spread.get(name, scale)
+    + level.get(name, name.endswith("gain"))
     for name, shape in weights.shapes(config).items()
   }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import oracle
+import screening_oracle
 
 
 def metric_value(metric, logits, clean_logits, answer, foil):
@@ -26,14 +27,16 @@ def sweep(
 ):  # fmt: skip
   """`effect[example, layer, head]` and `base[example]`."""
   n, (L, H) = len(pairs), (config.n_layers, config.n_heads)
+  screens = config.attention == "screening"
+  forward = (screening_oracle if screens else oracle).forward
   prompts = [_prompt(pairs, i) for i in range(n)]
-  runs = [oracle.forward(config, w, clean) for clean, _ in prompts]
+  runs = [forward(config, w, clean) for clean, _ in prompts]
   means = np.concatenate([acts[site] for *_, acts in runs], 1).mean(1)
   effect, base = np.zeros((n, L, H)), np.zeros(n)
   for i, (clean, reference) in enumerate(prompts):
     _, clean_logits, acts = runs[i]
     if ablation == "reference":
-      value = oracle.forward(config, w, reference)[2][site]
+      value = forward(config, w, reference)[2][site]
     else:
       value = np.broadcast_to(means[:, None], acts[site].shape)
       value = value * (ablation == "mean")
@@ -49,8 +52,8 @@ def sweep(
     base[i] = score(clean_logits)
     for layer in range(L):
       for head in range(H):
-        z = _edited_z(config, acts, layer, head, site, value, where)
-        logits = oracle.forward(config, w, clean, z_patch={(layer, head): z})[1]
+        z = _edited_z(config, w, acts, layer, head, site, value, where)
+        logits = forward(config, w, clean, z_patch={(layer, head): z})[1]
         effect[i, layer, head] = base[i] - score(logits)
   return effect, base
 
@@ -60,14 +63,18 @@ def _prompt(pairs, i):
   return pairs.clean[i, :stop], pairs.reference[i, :stop]
 
 
-def _edited_z(config, acts, layer, head, site, value, where):
+def _edited_z(config, w, acts, layer, head, site, value, where):
   """What the head outputs once its site has the value at some positions."""
   own = {name: acts[name][layer, :, head] for name in ("q", "k", "v", "z")}
   own[site] = np.where(where[:, None], value[layer, :, head], own[site])
   if site == "z":
     return own["z"]
   n = len(where)
-  return oracle.attend(
-    config, config.windows[layer], own["q"], own["k"], own["v"],
-    np.arange(n), np.ones(n, bool),
-  )[1]  # fmt: skip
+  qkv = own["q"], own["k"], own["v"]
+  rows = np.arange(n), np.ones(n, bool)
+  if config.attention == "screening":
+    resid = acts["resid_pre"][layer]
+    return screening_oracle.attend(config, w, layer, head, resid, *qkv, *rows)[
+      -1
+    ]
+  return oracle.attend(config, config.windows[layer], *qkv, *rows)[-1]

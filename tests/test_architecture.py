@@ -21,6 +21,7 @@ ORDER = [
   {"headjax.reports", "headjax"},
   {"headjax.command_line"},
   {"headjax.train"},
+  {"configs"},
   {"experiments"},
 ]
 FREE = {"headjax.statistics": {"numpy", "scipy"}}
@@ -173,6 +174,7 @@ def test_a_planted_violation_is_found(module, source):
     ("headjax.reports.figures", "from matplotlib.figure import Figure"),
     ("headjax", "from headjax.interventions.sweep import patch_heads"),
     ("headjax.train", "from headjax.command_line import run"),
+    ("experiments.head_patching", "from configs import base"),
     ("experiments.head_patching", "import headjax, headjax.command_line"),
     ("configs.cores", "from configs import base"),
   ],

@@ -136,7 +136,7 @@ class WriteDesign:
     lead, (n_heads, d_head) = z.shape[:-2], z.shape[-2:]
     z = z * self.scale
     if self.live is not None:
-      z = z * (np.arange(d_head) < self.live).astype(z.dtype)
+      z = z.at[..., self.live :].set(0)
     if self.kind == "routed":
       mixed = jnp.asarray(self.routing, z.dtype)
       return jnp.einsum("...he,bh->...be", z, mixed).reshape(*lead, -1)

@@ -5,10 +5,12 @@ nonlinearities and the two-token unembedding are not counted.
 """
 
 import dataclasses
+import math
 
 import numpy as np
 
 from headjax.models.config import ModelConfig
+from headjax.models.weights import shapes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +18,7 @@ class BlockCost:
   """Multiply-adds of one block per row, by part.
 
   Attributes:
-    q: the query projection.
+    q: what only asking rows need: queries and, in screening models, gates.
     kv: the key and value projections.
     o: the output projection.
     mlp: the MLP.
@@ -36,15 +38,21 @@ class BlockCost:
 
 
 def block_cost(config: ModelConfig) -> BlockCost:
-  """The parameters of a block's matrices, and its attention per key."""
-  heads = config.n_heads * config.d_head
-  matrices = 3 if config.mlp == "swiglu" else 2
+  """The parameters of a block's matrices, and its attention per key.
+
+  A frozen write has no matrix and counts as nothing.
+  """
+  sizes = {name: math.prod(s[1:]) for name, s in shapes(config).items()}
+
+  def total(*names):
+    return sum(sizes.get(name, 0) for name in names)
+
   return BlockCost(
-    q=config.d_model * heads,
-    kv=2 * config.d_model * config.n_kv_heads * config.d_head,
-    o=config.d_model * heads,
-    mlp=matrices * config.d_model * config.d_mlp,
-    key=2 * heads,
+    q=total("W_Q", "W_G"),
+    kv=total("W_K", "W_V", "adapter_in", "adapter_out"),
+    o=total("W_O"),
+    mlp=total("W_in", "W_gate", "W_out"),
+    key=config.n_heads * (config.d_key + config.d_head),
   )
 
 

@@ -198,11 +198,12 @@ class _Job:
 def _ablation_value(
   model: LoadedModel, pairs: PromptPairs, ablation: str, site: str
 ) -> jax.Array | None:
-  """What replaces the site, `[layer, 1, 1, head, d_head]`; None: a run."""
+  """What replaces the site, `[layer, 1, 1, head, width]`; None: a run."""
   if ablation == "reference":
     return None
   config = model.config
-  shape = (config.n_layers, 1, 1, config.n_heads, config.d_head)
+  width = config.d_key if site in ("q", "k") else config.d_head
+  shape = (config.n_layers, 1, 1, config.n_heads, width)
   total = np.zeros(shape, np.float64)
   if ablation == "mean":
     for index, place in chunks.slices(len(pairs), min(32, len(pairs))):

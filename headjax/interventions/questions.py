@@ -156,7 +156,7 @@ def site_sum(model: Decoder, site: str, params: Any, batch: Batch) -> jax.Array:
   """A site of the clean run, summed over the valid positions of a batch.
 
   Returns:
-    `[layer, 1, 1, head, d_head]`.
+    `[layer, 1, 1, head, width]`, as wide as the site.
   """
   seen = getattr(
     record(model, params, batch.clean, key_valid=batch.key_valid), site

@@ -26,7 +26,8 @@ class Run:
 
   Attributes:
     resid_pre: `[layer, batch, pos, d_model]`.
-    q, k, v: `[layer, batch, pos, head, d_head]`, before rotary.
+    q, k: `[layer, batch, pos, head, d_key]`, before rotary.
+    v: `[layer, batch, pos, head, d_head]`.
     z: `[layer, batch, pos, head, d_head]`.
     attn_out: `[layer, batch, pos, d_model]`.
     resid: `[batch, pos, d_model]`, the final stream (no layer axis).
@@ -93,7 +94,7 @@ def replace_site(
   Args:
     site: "z", "q", "k" or "v".
     clean: the run.
-    value: broadcasts against `[layer, batch, pos, head, d_head]`.
+    value: broadcasts against the site, `[layer, batch, pos, head, width]`.
     where: `[batch, pos]` bool, the positions to replace.
   """
   check_choice("site", site, HEAD_SITES)
@@ -127,13 +128,14 @@ def alternative_z(
   mixed = clean.replace(**{site: getattr(other, site)})
   block = Block(model.config)
 
-  def of_layer(params, statics, q, k, v):
-    arguments = (statics, q, k, v, clean.context)
+  def of_layer(params, statics, resid_pre, q, k, v):
+    arguments = (statics, resid_pre, q, k, v, clean.context)
     return block.apply({"params": params}, *arguments, method=Block.mix)
 
   return jax.vmap(of_layer)(
     weights.blocks(params),
     layer_statics(model.config),
+    clean.resid_pre,
     mixed.q,
     mixed.k,
     mixed.v,

@@ -94,7 +94,8 @@ class Base:
   Attributes:
     resid_pre, attn_out: `[layer, batch, window, d_model]`, clean.
     dz: `[layer, batch, window, head, d_head]`, edited minus clean output.
-    k, v: `[layer, batch, pos, head, d_head]`, clean, keys after rotary.
+    k: `[layer, batch, pos, head, d_key]`, clean, turned to their positions.
+    v: `[layer, batch, pos, head, d_head]`, clean, as they enter the mixture.
     context: `[batch, pos]`, where the cached keys stand.
     window: the positions to compute.
   """

@@ -23,6 +23,7 @@ from headjax.models.sites import Edit, Edits, LinearEdit
 
 Metric = Callable[[Decoder, Any, jax.Array], jax.Array]
 PRECISION = "highest"
+N_CALLS = 4  # of the compiled suffix sweep per chunk: steps of the progress
 
 
 class Sweep(NamedTuple):
@@ -206,33 +207,41 @@ def sweep_layers(
   heads: int | None = None,
   progress: Callable[[int], Any] | None = None,
 ) -> Sweep:
-  """The suffix sweep of a prepared batch: every layer, some heads a call.
+  """The suffix sweep of a prepared batch: a few layers, some heads a call.
 
-  The layer is an argument of one compiled program, called once a layer, so a
-  long sweep can show its progress and be interrupted.
+  Layers and heads are arguments of one compiled program, so that a long sweep
+  can show its progress and be interrupted. Arguments as in `suffix_sweep`;
+  `shared` is from `suffix.prepare`, `base` the metric of the clean run.
   """
   config = model.config
-  size = min(heads or config.n_heads, config.n_heads)
   effect = np.zeros((config.n_layers, config.n_heads, len(base)), base.dtype)
   with jax.default_matmul_precision(PRECISION):
-    for layer in range(config.n_layers):
-      for first in range(0, config.n_heads, size):
-        index = np.arange(first, first + size)
-        rows = _suffix_rows(
-            model, params, shared, metric, base, layer,
-            np.minimum(index, config.n_heads - 1),
-        )  # fmt: skip
-        n = min(size, config.n_heads - first)
-        effect[layer, first : first + n] = np.asarray(rows)[:n]
+    for layers in _groups(config.n_layers, -(-config.n_layers // N_CALLS)):
+      for some in _groups(config.n_heads, heads or config.n_heads):
+        effect[np.ix_(layers, some)] = _suffix_rows(
+          model, params, shared, metric, base, layers, some
+        )
         if progress:
-          progress(n)
+          progress(len(set(layers)) * len(set(some)))
   return Sweep(effect, np.asarray(base))
 
 
+def _groups(n: int, size: int) -> list[np.ndarray]:
+  """Indices below n in groups of one size; the last one repeats its end."""
+  size = min(size, n)
+  firsts = range(0, n, size)
+  return [np.minimum(np.arange(i, i + size), n - 1) for i in firsts]
+
+
 @functools.partial(jax.jit, static_argnames=("model",))
-def _suffix_rows(model, params, shared, metric, base, layer, heads):
-  resid, changed = suffix.sweep_layer(model, params, shared, layer, heads)
-  edited = jax.vmap(functools.partial(metric, model, params))(resid)
-  # An output that the edit left as it was is the clean run: its effect is 0,
-  # not the rounding between two programs.
-  return jnp.where(changed, base[None] - edited, 0)
+def _suffix_rows(model, params, shared, metric, base, layers, heads):
+  """`[layer, head, batch]` effects of some layers, one after the other."""
+
+  def one(layer):
+    resid, changed = suffix.sweep_layer(model, params, shared, layer, heads)
+    edited = jax.vmap(functools.partial(metric, model, params))(resid)
+    # An output that the edit left as it was is the clean run: its effect is
+    # 0, not the rounding between two programs.
+    return jnp.where(changed, base[None] - edited, 0)
+
+  return jax.lax.map(one, layers)

@@ -1,23 +1,20 @@
-"""The heads of one layer: project, attend, write."""
+"""How do softmax heads project the stream and attend to it?"""
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from headjax.geometry.designs import Rotation
 from headjax.models import softmax
-from headjax.models.config import ModelConfig
-from headjax.models.layers import INIT, rows, shift
+from headjax.models.layers import INIT, rows, rows_by_head, shift
 from headjax.models.mlp import ACTIVATIONS
 from headjax.models.reading import Reads
 from headjax.models.sites import Edits
 from headjax.models.softmax import KV, Context
+from headjax.models.writing import Writing
 
 
-class Attention(nn.Module):
-  """Softmax attention per query head, with learned or designed writes."""
-
-  config: ModelConfig
+class Attention(Writing):
+  """Softmax attention per query head."""
 
   def setup(self):
     config = self.config
@@ -32,7 +29,7 @@ class Attention(nn.Module):
           f"b_{letter}", nn.initializers.zeros, (heads, config.d_head)
         )
         setattr(self, f"b_{letter}", bias)
-    self._set_up_write()
+    self.set_up_write(0.02 / (2 * config.n_layers) ** 0.5)
     if config.value_adapter:
       width, out = config.value_adapter, config.n_kv_heads * config.d_head
       self.adapter_in = self.param("adapter_in", INIT, (config.d_model, width))
@@ -43,15 +40,6 @@ class Attention(nn.Module):
   def _heads(self):
     config = self.config
     return config.n_heads, config.n_kv_heads, config.n_kv_heads
-
-  def _set_up_write(self):
-    config = self.config
-    if not config.write.frozen:
-      init = nn.initializers.normal(0.02 / (2 * config.n_layers) ** 0.5)
-      shape = (config.n_heads, config.d_head, config.d_model)
-      self.W_O = self.param("W_O", init, shape)
-    if config.out_bias:
-      self.b_O = self.param("b_O", nn.initializers.zeros, (config.d_model,))
 
   def project(self, reads: Reads, letters: str) -> list[jax.Array]:
     """Queries, keys or values, after bias, repeated per query head.
@@ -83,7 +71,7 @@ class Attention(nn.Module):
       )
       return dict(zip(names, jnp.split(y, len(names), axis=-1), strict=True))
     return {
-      name: _rows_by_head(reads.whole, weight)
+      name: rows_by_head(reads.whole, weight)
       for name, weight in zip(names, weights, strict=True)
     }
 
@@ -107,39 +95,13 @@ class Attention(nn.Module):
     self,
     window: jax.Array,
     q: jax.Array,
+    reads: Reads,
     context: Context,
     parts: tuple[KV, ...],
     edits: Edits,
   ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Scores, pattern and z of queries `[batch, query_pos, head, d_head]`."""
-    return softmax.attend(self.config, window, q, context, parts, edits)
+    """Scores, pattern and z of queries `[batch, query_pos, head, d_head]`.
 
-  def write(self, z: jax.Array, rotation: Rotation | None) -> jax.Array:
-    """`[batch, pos, d_model]`: the sum of the heads' writes, and the bias."""
-    if self.config.write.frozen:
-      y = self.config.write.apply(z, rotation)
-    else:
-      flat = z.reshape(*z.shape[:-2], -1)
-      y = rows(flat, self.W_O.reshape(-1, self.config.d_model))
-    return shift(y, self.b_O) if self.config.out_bias else y
-
-  def write_per_head(
-    self, z: jax.Array, heads: jax.Array, rotation: Rotation | None
-  ) -> jax.Array:
-    """`[n, batch, pos, d_model]`: the writes of some heads, without bias.
-
-    Args:
-      z: `[batch, pos, n, d_head]`, of the heads asked for.
-      heads: `[n]` their indices.
-      rotation: of this layer, if its writes are rotated.
+    The queries' rows of the normalised stream, `reads`, do not matter here.
     """
-    if not self.config.write.frozen:
-      return jnp.einsum("bpne,ned->nbpd", z, self.W_O[heads].astype(z.dtype))
-    placed = jax.nn.one_hot(heads, self.config.n_heads, dtype=z.dtype)
-    alone = jnp.einsum("bpne,nh->nbphe", z, placed)
-    return self.config.write.apply(alone, rotation)
-
-
-def _rows_by_head(x: jax.Array, weight: jax.Array) -> jax.Array:
-  d_model, *heads = weight.shape
-  return rows(x, weight.reshape(d_model, -1)).reshape(*x.shape[:-1], *heads)
+    return softmax.attend(self.config, window, q, context, parts, edits)

@@ -17,6 +17,7 @@ from headjax.models.config import ModelConfig
 from headjax.models.layers import Norm
 from headjax.models.mlp import MLP
 from headjax.models.reading import Reader
+from headjax.models.screening import Screening
 from headjax.models.sites import Activations, Edits
 from headjax.models.softmax import KV, Context
 
@@ -76,7 +77,8 @@ class Block(nn.Module):
 
   def setup(self):
     self.reader = Reader(self.config)
-    self.attention = Attention(self.config)
+    screens = self.config.attention == "screening"
+    self.attention = (Screening if screens else Attention)(self.config)
     if self.config.mlp != "none":
       self.mlp_norm = Norm(self.config)
       self.mlp = MLP(self.config)
@@ -138,6 +140,7 @@ class Block(nn.Module):
     scores, pattern, z = self.attention.mix(
       statics.window,
       q,
+      reads,
       context if asking is None else asking[1],
       (own,) if prefix is None else (prefix, own),
       edits,
@@ -151,6 +154,7 @@ class Block(nn.Module):
   def mix(
     self,
     statics: LayerStatics,
+    resid_pre: jax.Array,
     q: jax.Array,
     k: jax.Array,
     v: jax.Array,
@@ -160,7 +164,8 @@ class Block(nn.Module):
 
     Args:
       statics: of this layer.
-      q: `[batch, pos, head, d_head]`, as the site; likewise `k` and `v`.
+      resid_pre: `[batch, pos, d_model]`, for what else the heads read of it.
+      q: `[batch, pos, head, d_key]`, as the site; likewise `k` and `v`.
       k: see `q`.
       v: see `q`.
       context: where the rows stand.
@@ -169,7 +174,11 @@ class Block(nn.Module):
       `[batch, pos, head, d_head]`.
     """
     own = self.attention.place(k, v, context)
-    return self.attention.mix(statics.window, q, context, (own,), Edits())[2]
+    reads = self.reader(resid_pre, statics.read)
+    mixed = self.attention.mix(
+      statics.window, q, reads, context, (own,), Edits()
+    )
+    return mixed[2]
 
   def write(self, statics: LayerStatics, z: jax.Array) -> jax.Array:
     """`[batch, pos, d_model]`: what all heads together add."""

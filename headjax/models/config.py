@@ -5,9 +5,15 @@ import dataclasses
 from headjax.checks import check, check_choice, fail
 from headjax.geometry.designs import ReadDesign, Sizes, WriteDesign
 
+ATTENTIONS = ("screening", "softmax")
 NORMS = ("layernorm", "none", "rmsnorm")
 POSITIONS = ("learned", "none", "rotary")
 MLPS = ("gelu", "gelu_tanh", "none", "relu", "swiglu")
+# What a screening model does without, or settles in its own way.
+SCREENING = {
+  "norm": "none", "positions": "none", "mlp": "none", "qkv_bias": False,
+  "out_bias": False, "tied": True, "causal": True, "value_adapter": 0,
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +49,11 @@ class ModelConfig:
     read: what heads read of the stream.
     value_adapter: hidden width of a second, nonlinear path from the
       normalised stream to the values, or 0.
+    attention: how queries weigh keys: by softmax, or by screening, where each
+      key passes or fails by itself (`headjax.models.screening`).
+    d_key: width of q and k; None means `d_head`, the only choice in softmax.
+    screening_window: of a screening model: heads whose window is narrower,
+      in tokens, also see where a key stands.
   """
 
   n_layers: int
@@ -67,23 +78,30 @@ class ModelConfig:
   write: WriteDesign = WriteDesign()
   read: ReadDesign = ReadDesign()
   value_adapter: int = 0
+  attention: str = "softmax"
+  d_key: int | None = None
+  screening_window: int = 256
 
   def __post_init__(self):
     if self.n_kv_heads is None:
       object.__setattr__(self, "n_kv_heads", self.n_heads)
     if self.windows is None:
       object.__setattr__(self, "windows", (0,) * self.n_layers)
+    if self.d_key is None:
+      object.__setattr__(self, "d_key", self.d_head)
     for field in (
         "n_layers", "n_heads", "n_kv_heads", "d_model", "d_head", "d_vocab",
-        "n_ctx",
+        "n_ctx", "d_key", "screening_window",
     ):  # fmt: skip
       got = getattr(self, field)
       check(got >= 1, field, got, "at least 1", "set it to a positive integer")
     check_choice("norm", self.norm, NORMS)
     check_choice("positions", self.positions, POSITIONS)
     check_choice("mlp", self.mlp, MLPS)
+    check_choice("attention", self.attention, ATTENTIONS)
     self._check_sizes()
     self._check_designs()
+    self._check_attention()
 
   def _check_sizes(self):
     check(
@@ -132,6 +150,33 @@ class ModelConfig:
       f"{self.value_adapter} with {self.read.kind} readers",
       "0, or a width with values that read the whole stream",
       "use free readers, or no adapter",
+    )
+
+  def _check_attention(self):
+    if self.attention == "softmax":
+      check(
+        self.d_key == self.d_head,
+        "d_key",
+        self.d_key,
+        f"d_head = {self.d_head} in softmax attention",
+        "set d_key with d_head, or to None",
+      )
+      return
+    wanted = SCREENING | {
+      "n_kv_heads": self.n_heads,
+      "windows": (0,) * self.n_layers,
+      "read": ReadDesign(),
+    }
+    for field, value in wanted.items():
+      got = getattr(self, field)
+      expected = f"{value!r} with attention='screening'"
+      check(got == value, field, repr(got), expected, "set it so")
+    check(
+      self.d_key >= 2,
+      "d_key",
+      self.d_key,
+      "at least 2 with attention='screening'",
+      "leave room for the plane that turns with the position",
     )
 
   @property

@@ -16,7 +16,7 @@ import numpy as np
 from headjax.checks import check
 from headjax.models.block import Block, layer_statics
 from headjax.models.config import ModelConfig
-from headjax.models.layers import INIT, Embedding, Norm, rows
+from headjax.models.layers import INIT, Embedding, Norm, UnitEmbedding, rows
 from headjax.models.sites import Activations, Edits, check_edits
 from headjax.models.softmax import Context
 
@@ -46,7 +46,8 @@ class Decoder(nn.Module):
       in_axes=(0, nn.broadcast, 0),
       length=self.config.n_layers,
     )
-    self.embed = Embedding(self.config)
+    screens = self.config.attention == "screening"
+    self.embed = (UnitEmbedding if screens else Embedding)(self.config)
     self.blocks = scanned(self.config)
     self.final_norm = Norm(self.config)
     if not self.config.tied:
@@ -75,13 +76,14 @@ class Decoder(nn.Module):
 
   def logits(self, resid: jax.Array) -> jax.Array:
     """`[..., vocab]` logits of the stream."""
-    W_U = self.embed.W_E.T if self.config.tied else self.unembed_()
+    tied = self.config.tied
+    W_U = self.embed.all_directions().T if tied else self.unembed_()
     return rows(self.final_norm(resid), W_U)
 
   def columns(self, tokens: jax.Array) -> jax.Array:
     """`[..., d_model]`: the unembedding directions of `tokens`."""
     if self.config.tied:
-      return self.embed.W_E[tokens]
+      return self.embed.directions(tokens)
     return jnp.moveaxis(self.unembed_(), 0, 1)[tokens]
 
 

@@ -1,5 +1,7 @@
 """Norms, rotary angles and embeddings: the parts of a model without heads."""
 
+import math
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,12 @@ def rows(x: jax.Array, weight: jax.Array) -> jax.Array:
   """
   flat = x.reshape(-1, x.shape[-1]) @ weight.astype(x.dtype)
   return flat.reshape(*x.shape[:-1], weight.shape[-1])
+
+
+def rows_by_head(x: jax.Array, weight: jax.Array) -> jax.Array:
+  """`rows` of a `weight` whose last axes are `[head, d_head]`."""
+  d_model, *heads = weight.shape
+  return rows(x, weight.reshape(d_model, -1)).reshape(*x.shape[:-1], *heads)
 
 
 def shift(x: jax.Array, bias: jax.Array) -> jax.Array:
@@ -77,6 +85,54 @@ class Embedding(nn.Module):
     if self.config.positions == "learned":
       resid = resid + self.W_pos[positions]
     return resid
+
+  def directions(self, tokens: jax.Array) -> jax.Array:
+    """`[..., d_model]`: the tied unembedding of some tokens."""
+    return self.W_E[tokens]
+
+  def all_directions(self) -> jax.Array:
+    """`[vocab, d_model]`: the tied unembedding of all tokens."""
+    return self.W_E
+
+
+class UnitEmbedding(nn.Module):
+  """Token embedding whose rows have unit norm, with one scale in and one out.
+
+  The scales are the exponentials of s_E and, for the unembedding, of s_F.
+
+  Source: Multiscreen, arXiv 2604.01178v3.
+  """
+
+  config: ModelConfig
+
+  def setup(self):
+    config = self.config
+    init = nn.initializers.normal(0.1 / config.d_model**0.5)
+    self.W_E = self.param("W_E", init, (config.d_vocab, config.d_model))
+    self.s_E = self.param("s_E", nn.initializers.zeros, ())
+    final = nn.initializers.constant(0.5 * math.log(config.d_model))
+    self.s_F = self.param("s_F", final, ())
+
+  def __call__(self, tokens: jax.Array, positions: jax.Array) -> jax.Array:
+    return jnp.exp(self.s_E) * unit(self.W_E[tokens])
+
+  def directions(self, tokens: jax.Array) -> jax.Array:
+    """`[..., d_model]`: the tied unembedding of some tokens."""
+    return jnp.exp(self.s_F) * unit(self.W_E[tokens])
+
+  def all_directions(self) -> jax.Array:
+    """`[vocab, d_model]`: the tied unembedding of all tokens."""
+    return jnp.exp(self.s_F) * unit(self.W_E)
+
+
+def unit(x: jax.Array) -> jax.Array:
+  """Vectors along the last axis at length 1; 0 stays 0, with gradient 0."""
+  y = x.astype(wide(x.dtype))
+  square = (y * y).sum(-1, keepdims=True)
+  # The square of a tiny vector underflows: it has no direction left.
+  alive = square > jnp.finfo(y.dtype).tiny
+  scale = jax.lax.rsqrt(jnp.where(alive, square, 1))
+  return jnp.where(alive, y * scale, 0).astype(x.dtype)
 
 
 def rotate(x: jax.Array, positions: jax.Array, theta: float) -> jax.Array:

@@ -15,6 +15,11 @@ Shapes, without the leading `layer` axis:
   scores         [batch, head, query_pos, key_pos], scaled, before the mask
   pattern        [batch, head, query_pos, key_pos]
   z              [batch, pos, head, d_head], before W_O
+
+In screening models q and k are d_key wide, q, k and v are read before they are
+brought to unit length, scores are the similarities in [-1, 1], before trim and
+softmask, the pattern is the product of these two, whose rows need not sum to
+1, and z is after the gate and the head's scale.
 """
 
 from typing import Any

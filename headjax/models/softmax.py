@@ -38,8 +38,8 @@ class KV:
   """Cached keys and values, per query head.
 
   Attributes:
-    k: `[batch, key_pos, head, d_head]`, after rotary.
-    v: `[batch, key_pos, head, d_head]`.
+    k: `[batch, key_pos, head, d_key]`, turned to their positions.
+    v: `[batch, key_pos, head, d_head]`, as they enter the mixture.
     context: where the cached rows stand, `[batch, key_pos]`.
   """
 
@@ -92,24 +92,33 @@ def attend(
     of all parts in order, and `z`, `[batch, query_pos, head, d_head]`.
   """
   q = turn(config, q, context) * config.d_head**-0.5
-  mask = _concatenate(
+  mask = concatenate(
     [
       allowed(context, kv.context, causal=config.causal, window=window)
       for kv in parts
     ]
   )
-  scores = _concatenate([jnp.einsum("bqhe,bkhe->bhqk", q, p.k) for p in parts])
-  scores = sites.apply(edits.scores, scores)
+  scores = sites.apply(edits.scores, products(q, parts))
   pattern = sites.apply(edits.pattern, softmax(scores, mask))
+  return scores, pattern, mixture(pattern, parts)
+
+
+def products(q: jax.Array, parts: tuple[KV, ...]) -> jax.Array:
+  """`[batch, head, query_pos, key_pos]`: queries times keys of all parts."""
+  return concatenate([jnp.einsum("bqhe,bkhe->bhqk", q, kv.k) for kv in parts])
+
+
+def mixture(pattern: jax.Array, parts: tuple[KV, ...]) -> jax.Array:
+  """`[batch, query_pos, head, d_head]`: the values, as the pattern weighs."""
   ends = np.cumsum([kv.k.shape[1] for kv in parts])[:-1].tolist()
-  z = sum(
+  return sum(
     jnp.einsum("bhqk,bkhe->bqhe", share, kv.v)
     for share, kv in zip(jnp.split(pattern, ends, axis=-1), parts, strict=True)
   )
-  return scores, pattern, z
 
 
-def _concatenate(arrays: list[jax.Array]) -> jax.Array:
+def concatenate(arrays: list[jax.Array]) -> jax.Array:
+  """The keys of all parts on one axis, the last."""
   return arrays[0] if len(arrays) == 1 else jnp.concatenate(arrays, axis=-1)
 
 

@@ -7,7 +7,8 @@ path into the parameter tree.
 Stored shapes, with a leading `layer` axis on everything inside a block:
 
   W_E        [vocab, d_model]              W_pos    [n_ctx, d_model]
-  W_Q        [layer, d_model, head, d_head]
+  W_Q        [layer, d_model, head, d_head]; of screening models, like W_K,
+             with d_key in place of d_head
   W_K, W_V   [layer, d_model, kv_head, d_head]; of a block reader, like W_Q,
              [layer, head, d_head, d_head]
   W_O        [layer, head, d_head, d_model], absent when the write is frozen
@@ -20,6 +21,9 @@ Stored shapes, with a leading `layer` axis on everything inside a block:
   adapter_in [layer, d_model, width]       adapter_out [layer, width, kv_width]
   final_norm_gain, final_norm_bias [d_model]
   W_U        [d_model, vocab], absent when tied to W_E
+
+Only screening models have W_G [layer, d_model, head, d_head] and the scalars
+s_w, s_r, s_O [layer, head] and s_E, s_F [].
 """
 
 import functools
@@ -41,7 +45,11 @@ PATHS = {
   "W_Q": ("blocks", "attention", "W_Q"),
   "W_K": ("blocks", "attention", "W_K"),
   "W_V": ("blocks", "attention", "W_V"),
+  "W_G": ("blocks", "attention", "W_G"),
   "W_O": ("blocks", "attention", "W_O"),
+  "s_w": ("blocks", "attention", "s_w"),
+  "s_r": ("blocks", "attention", "s_r"),
+  "s_O": ("blocks", "attention", "s_O"),
   "b_Q": ("blocks", "attention", "b_Q"),
   "b_K": ("blocks", "attention", "b_K"),
   "b_V": ("blocks", "attention", "b_V"),
@@ -59,6 +67,8 @@ PATHS = {
   "b_out": ("blocks", "mlp", "b_out"),
   "final_norm_gain": ("final_norm", "gain"),
   "final_norm_bias": ("final_norm", "bias"),
+  "s_E": ("embed", "s_E"),
+  "s_F": ("embed", "s_F"),
   "W_U": ("unembed", "W_U"),
 }
 
@@ -164,7 +174,7 @@ def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
   Args:
     params: of the model.
     config: of the model.
-    name: `W_Q`, `W_K`, `W_V` or `W_O`.
+    name: `W_Q`, `W_K`, `W_V`, `W_O` or, of a screening model, `W_G`.
 
   Returns:
     `[layer, head, d_model, d_head]`; `W_O` as `[layer, head, d_head, d_model]`.

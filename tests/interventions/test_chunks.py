@@ -101,7 +101,13 @@ def test_a_sweep_s_scratch_memory_stays_within_its_plan():
   metric = LogitDifference(jnp.asarray(pairs.answer), jnp.asarray(pairs.foil))
   memory = (
     _suffix_rows.lower(
-      model.model, model.params, shared, metric, jnp.zeros(4), 0, np.arange(12)
+      model.model,
+      model.params,
+      shared,
+      metric,
+      jnp.zeros(4),
+      np.array([0]),
+      np.arange(12),
     )
     .compile()
     .memory_analysis()

@@ -140,7 +140,7 @@ def test_devices_never_talk_to_each_other():
   metric = LogitDifference(answer, foil)
   program = (
     sweep._suffix_rows.lower(
-      model.model, params, shared, metric, base, 1, np.arange(4)
+      model.model, params, shared, metric, base, np.array([1]), np.arange(4)
     )
     .compile()
     .as_text()

@@ -1,0 +1,1 @@
+"""Experiments as rows of differences from one base config."""

@@ -1,0 +1,128 @@
+"""Where every config field is born, with its default, unit and values.
+
+A study's file takes `get_config` and changes fields with `override`; no other
+file adds one. The defaults are the 12-layer model of the geometry study, with
+nothing designed. A None is a value to be settled: each comment says how.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
+
+
+def get_config() -> ConfigDict:
+  """The base config: locked, so that a misspelt field is an error."""
+  config = ConfigDict()
+  config.name = "learned"  # of the row and its scale, for labels
+  # "R": 0.2e9 tokens, drawn with replacement; "S": 1.07e9 tokens, read once.
+  config.corpus = "R"
+  config.seed = 42  # of the initial parameters; any integer
+  config.model = _model()
+  config.model.write = _write()
+  config.model.read = _read()
+  return config.lock()
+
+
+def _model() -> ConfigDict:
+  """The architecture; widths in coordinates, lengths in tokens."""
+  model = ConfigDict()
+  model.n_layers = 12  # at least 1
+  model.n_heads = 12  # query heads a layer, at least 1
+  model.n_kv_heads = placeholder(int)  # a divisor of n_heads; None: n_heads
+  model.d_model = 768  # of the stream
+  model.d_head = 64  # of a head
+  model.d_mlp = 3072  # hidden; 0 if and only if mlp is "none"
+  model.d_vocab = 50257  # tokens; 50257 is GPT-2's vocabulary
+  model.n_ctx = 512  # longest sequence, tokens
+  model.norm = "layernorm"  # "layernorm", "rmsnorm", "none"
+  model.norm_eps = 1e-5  # added to the variance or mean square
+  model.positions = "learned"  # "learned", "rotary", "none"
+  model.rotary_theta = 1e4  # base of the rotary frequencies
+  model.mlp = "gelu_tanh"  # "gelu", "gelu_tanh", "relu", "swiglu", "none"
+  model.qkv_bias = True  # of q, k and v
+  model.out_bias = True  # of the attention output
+  model.mlp_bias = True  # of the MLP's matrices
+  model.tied = True  # whether the unembedding is the transposed embedding
+  model.causal = True  # False: every position attends to every other
+  # Tokens that a query sees, by layer, 0 for all; None: 0 in every layer.
+  model.windows = placeholder(tuple)
+  model.value_adapter = 0  # hidden width of a nonlinear path to the values
+  # "softmax", or "screening", where each key passes or fails by itself.
+  model.attention = "softmax"
+  model.d_key = placeholder(int)  # width of q and k; None: d_head
+  # Tokens; of a screening model's heads, those with a narrower window also see
+  # where a key stands.
+  model.screening_window = 256
+  return model
+
+
+def _write() -> ConfigDict:
+  """Where heads write: the design of W_O, frozen unless it is learned."""
+  write = ConfigDict()
+  # "learned", "axis", "rotated", "half_shared", "routed".
+  write.kind = "learned"
+  # g of a frozen write. None: as strong as a learned W_O at its start,
+  # 0.02 sqrt(d_model / (2 n_layers)), over the root of the live share.
+  write.scale = placeholder(float)
+  # Kerdock member of layer l, for "rotated" and "half_shared": "common" is
+  # member 0, "layer" member l; "none" for the other kinds.
+  write.members = "none"
+  # Coordinates of a head that are written, 1 to d_head; None: all.
+  write.live = placeholder(int)
+  # For "routed": "sum-hub", "split-cycle", "angle-split"; else "none".
+  write.routing = "none"
+  return write
+
+
+def _read() -> ConfigDict:
+  """What heads read of the stream."""
+  read = ConfigDict()
+  # "free": all of it after one norm; "block": a head's block after a norm of
+  # its own; "block_norm": all of it, after a norm of each block.
+  read.kind = "free"
+  # The blocks of layer l: "axis", of the coordinates; "layer", of Kerdock
+  # member l; "shifted", of member l + shift.
+  read.members = "axis"
+  read.shift = 12  # for "shifted"; n_layers or more: bases that nobody writes
+  read.restricted = "QKV"  # inputs that "block" restricts: letters of QKV
+  return read
+
+
+def override(config: ConfigDict, differences: Mapping[str, Any]) -> None:
+  """Changes fields in place.
+
+  Args:
+    config: a config with its own fields only.
+    differences: dotted field -> value of the field's type; an int will do for
+      a float, and None for a field that is to be settled.
+
+  Raises:
+    ValueError: there is no such field, or the value has another type.
+  """
+  for field, value in differences.items():
+    *folders, leaf = field.split(".")
+    section = config
+    for folder in folders:
+      section = section.get(folder) if isinstance(section, ConfigDict) else None
+    if not isinstance(section, ConfigDict) or leaf not in section:
+      known = ", ".join(fields(config))
+      raise ValueError(f"config: no field {field!r}; the fields are {known}")
+    try:
+      section[leaf] = value
+    except TypeError as error:
+      kind = section.get_type(leaf).__name__
+      raise ValueError(
+        f"config.{field}: got {value!r}; expected a value of type {kind}"
+      ) from error
+
+
+def fields(config: ConfigDict, prefix: str = "") -> list[str]:
+  """The dotted names of all fields."""
+  found = []
+  for key in config:
+    value = config[key]
+    inner = isinstance(value, ConfigDict)
+    found += fields(value, f"{prefix}{key}.") if inner else [prefix + key]
+  return found

@@ -1,0 +1,89 @@
+"""Which spaces do the heads of a model write and read?
+
+Every space is of the stream, with leading axes `[layer, head]`, per query head,
+whatever the design: a frozen write, a block reader, norms by block.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from headjax.checks import check_choice
+from headjax.geometry.subspaces import (
+  Basis,
+  embed,
+  folded_read_space,
+  orthonormal_basis,
+  weight_read_space,
+  write_space,
+)
+from headjax.models import weights
+from headjax.models.config import ModelConfig
+
+
+def write_spaces(params: Any, config: ModelConfig) -> Basis:
+  """`[layer, head, d_model, d_head]`: what each head can write.
+
+  A norm after the attention output is left out.
+  """
+  return write_space(weights.per_query_head(params, config, "W_O"))
+
+
+def inputs(config: ModelConfig) -> str:
+  """The letters of what a head reads: G is the gate of a screening model."""
+  return "QKVG" if config.attention == "screening" else "QKV"
+
+
+def read_spaces(
+  params: Any, config: ModelConfig, letter: str, *, folded: bool
+) -> Basis:
+  """What each head reads of the stream through one of its inputs.
+
+  Args:
+    params: of the model.
+    config: of the model.
+    letter: one of `inputs(config)`; a value adapter is left out.
+    folded: whether the gain and the centring of the norm count. With norms by
+      block, whose scales differ, they count as if the scales were equal.
+
+  Returns:
+    Basis `[layer, head, d_model, d_head]`, or d_key wide.
+
+  Raises:
+    ValueError: there is no such input.
+
+  Source: paper A, section 3 (R_X0 and R_X).
+  """
+  check_choice("letter", letter, inputs(config))
+  if config.read.kind == "block_norm":
+    return _normed_by_block(params, config, letter, folded)
+  if letter in config.read.blocks:
+    W = weights.get(params, f"W_{letter}")
+    frame = jnp.asarray(config.read.dense(config.sizes), W.dtype)
+    return embed(_space(params, config, W, "block_norm_gain", folded), frame)
+  W = weights.per_query_head(params, config, f"W_{letter}")
+  return _space(params, config, W, "attn_norm_gain", folded)
+
+
+def _space(params, config, W: jax.Array, name: str, folded: bool) -> Basis:
+  """The space of a map after one norm, or after one norm a head."""
+  if not folded or config.norm == "none":
+    return weight_read_space(W)
+  gain = weights.get(params, name)
+  gain = gain.reshape(gain.shape[0], -1, W.shape[-2])
+  return folded_read_space(W, gain, centred=config.norm == "layernorm")
+
+
+def _normed_by_block(params, config, letter: str, folded: bool) -> Basis:
+  """The space of a full-width map after a norm of each block."""
+  W = weights.per_query_head(params, config, f"W_{letter}")
+  by_block = W.reshape(*W.shape[:2], -1, config.d_head, W.shape[-1])
+  if folded and config.norm != "none":
+    gain = weights.get(params, "block_norm_gain")
+    by_block = by_block * gain[:, None, :, :, None]
+    if config.norm == "layernorm":
+      by_block = by_block - by_block.mean(axis=-2, keepdims=True)
+  blocks = jnp.asarray(config.read.dense(config.sizes), W.dtype)
+  stream = jnp.einsum("lbde,lhbef->lhdf", blocks, by_block)
+  return orthonormal_basis(stream)
