@@ -6,13 +6,9 @@ import pathlib
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Small decompositions crawl when several threads of BLAS share few cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Must be in place before JAX starts its backend. Nearly all the time of the
-# tests is spent compiling tiny programs that run once: the compiler's own
-# optimisation is left out. Benchmarks and scripts run with all of it.
+# Must be in place before JAX starts its backend.
 os.environ["XLA_FLAGS"] = (
-  os.environ.get("XLA_FLAGS", "")
-  + " --xla_force_host_platform_device_count=4"
-  + " --xla_backend_optimization_level=0"
+  os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 )
 
 import jax  # noqa: E402

@@ -6,6 +6,8 @@ import time
 import jax
 import jax.numpy as jnp
 
+from headjax.models.compiling import fast_jit
+
 _COMPILE_EVENTS = (
   "/jax/core/compile/jaxpr_trace_duration",
   "/jax/core/compile/jaxpr_to_mlir_module_duration",
@@ -19,7 +21,7 @@ class MatrixRate:
   def __init__(self, size: int = 2048):
     self.size = size
     with jax.default_matmul_precision("highest"):
-      self.product = jax.jit(jnp.matmul)
+      self.product = fast_jit(jnp.matmul)
       self.matrix = jnp.ones((size, size), jnp.float32) / size
       self.product(self.matrix, self.matrix).block_until_ready()
 

@@ -27,6 +27,7 @@ from headjax.interventions.record import (
   replace_site,
 )
 from headjax.interventions.sweep import Metric, at_answer
+from headjax.models.compiling import fast_jit
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder
 
@@ -98,7 +99,7 @@ def first_change(
   return pairs.first_difference
 
 
-@functools.partial(jax.jit, static_argnames=("model", "question"))
+@functools.partial(fast_jit, static_argnames=("model", "question"))
 def suffix_inputs(
   model: Decoder,
   question: Question,
@@ -114,7 +115,7 @@ def suffix_inputs(
   return suffix.prepare(model, params, clean, z_alt, window), metric, base
 
 
-@functools.partial(jax.jit, static_argnames=("model", "question"))
+@functools.partial(fast_jit, static_argnames=("model", "question"))
 def general_inputs(
   model: Decoder,
   question: Question,

@@ -18,6 +18,7 @@ import numpy as np
 from headjax.checks import check
 from headjax.interventions import suffix
 from headjax.interventions.record import Run
+from headjax.models.compiling import fast_jit
 from headjax.models.decoder import Decoder, run
 from headjax.models.sites import Edit, Edits, LinearEdit
 
@@ -99,7 +100,7 @@ def general_sweep(
   return Sweep(np.concatenate(effects), base)
 
 
-@functools.partial(jax.jit, static_argnames=("model",))
+@functools.partial(fast_jit, static_argnames=("model",))
 def _general_rows(model, params, tokens, edits, metric, answer, key_valid):
   def one(edits):
     resid, _ = run(model, params, tokens, edits, key_valid=key_valid)
@@ -233,7 +234,7 @@ def _groups(n: int, size: int) -> list[np.ndarray]:
   return [np.minimum(np.arange(i, i + size), n - 1) for i in firsts]
 
 
-@functools.partial(jax.jit, static_argnames=("model",))
+@functools.partial(fast_jit, static_argnames=("model",))
 def _suffix_rows(model, params, shared, metric, base, layers, heads):
   """`[layer, head, batch]` effects of some layers, one after the other."""
 

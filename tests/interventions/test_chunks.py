@@ -100,7 +100,7 @@ def test_a_sweep_s_scratch_memory_stays_within_its_plan():
   )
   metric = LogitDifference(jnp.asarray(pairs.answer), jnp.asarray(pairs.foil))
   memory = (
-    _suffix_rows.lower(
+    _suffix_rows.jitted.lower(
       model.model,
       model.params,
       shared,

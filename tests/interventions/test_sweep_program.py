@@ -47,17 +47,17 @@ def counted_sweep(model, pairs, heads=None):
 
 def test_all_heads_layers_and_prompts_are_one_trace_and_one_compile():
   model, _ = random_model(GPT2, dtype="float32")
-  before = sweep._suffix_rows._cache_size()
+  before = sweep._suffix_rows.jitted._cache_size()
   TRACES.clear()
   one = counted_sweep(model, random_pairs(GPT2, LENGTHS, FIRST))
   # One trace for the clean metric, one for the 12 edited heads.
   assert len(TRACES) == 2
-  assert sweep._suffix_rows._cache_size() == before + 1
+  assert sweep._suffix_rows.jitted._cache_size() == before + 1
   # Other prompts, lengths and first differences, of the same widths.
   pairs = random_pairs(GPT2, [8, 3, 7, 3, 8], [5, 0, 4, 2, 7], seed=1)
   other = counted_sweep(model, pairs)
   assert len(TRACES) == 2
-  assert sweep._suffix_rows._cache_size() == before + 1
+  assert sweep._suffix_rows.jitted._cache_size() == before + 1
   assert np.abs(one.effect - other.effect).max() > 1e-3
 
 
@@ -67,7 +67,7 @@ def test_general_sweep_is_one_trace_too():
   _, clean, _ = runs(model, pairs)
   gates = jnp.asarray(np.eye(12).reshape(12, 3, 1, 1, 4, 1))
   edit = sweep.Edit(gates, clean.z * 0)
-  before = sweep._general_rows._cache_size()
+  before = sweep._general_rows.jitted._cache_size()
   TRACES.clear()
   found = sweep.general_sweep(
     model.model, model.params, jnp.asarray(pairs.clean),
@@ -76,7 +76,7 @@ def test_general_sweep_is_one_trace_too():
   )  # fmt: skip
   assert found.effect.shape == (12, 5)
   assert len(TRACES) == 1
-  assert sweep._general_rows._cache_size() == before + 1
+  assert sweep._general_rows.jitted._cache_size() == before + 1
 
 
 @pytest.mark.parametrize("heads", [1, 3])
@@ -139,7 +139,7 @@ def test_devices_never_talk_to_each_other():
   assert shared.k.sharding.shard_shape(shared.k.shape)[1] == 2
   metric = LogitDifference(answer, foil)
   program = (
-    sweep._suffix_rows.lower(
+    sweep._suffix_rows.jitted.lower(
       model.model, params, shared, metric, base, np.array([1]), np.arange(4)
     )
     .compile()
