@@ -106,7 +106,7 @@ def mixed_lengths(model, n_examples=32) -> PromptPairs:
   prompts = [text(ids) for ids in sva.clean]
   rows = []
   for i in range(n_examples):
-    before = prompts[n_examples : n_examples + i % 13]
+    before = prompts[n_examples : n_examples + i % 10]
     context = "".join(f"{prompt} stood still. " for prompt in before)
     rows.append(
       {
