@@ -5,7 +5,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import oracle
+import orbax.checkpoint as ocp
 import pytest
 from helpers import random_model, random_pairs, random_tokens
 
@@ -194,3 +196,23 @@ def test_matrices_per_head_are_those_of_the_design(x64):
   np.testing.assert_allclose(
     W_V[2, 1], frames[2, 1] @ raw["W_V"][2, 1], atol=1e-12
   )
+
+
+@pytest.mark.parametrize("name", ["axis", "all-rotated", "half-shared"])
+def test_optimiser_and_checkpoint_hold_no_frozen_matrix(name, tmp_path):
+  config = config_of(name)
+  model, _ = random_model(config, dtype="float32")
+  with ocp.StandardCheckpointer() as checkpointer:
+    checkpointer.save(tmp_path / "step", model.params)
+    checkpointer.wait_until_finished()
+    stored = checkpointer.restore(tmp_path / "step", model.params)
+  learned = random_model(BASE, dtype="float32")[0].params
+  for tree in (optax.adamw(1e-3).init(model.params), stored):
+    assert "W_O" not in leaf_names(tree)
+  assert "W_O" in leaf_names(optax.adamw(1e-3).init(learned))
+
+
+def leaf_names(tree):
+  """The last key of every leaf's path."""
+  leaves = jax.tree_util.tree_leaves_with_path(tree)
+  return {str(getattr(path[-1], "key", path[-1])) for path, _ in leaves}
