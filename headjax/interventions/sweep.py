@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from headjax.checks import check
-from headjax.interventions import suffix
+from headjax.interventions import chunks, suffix
 from headjax.interventions.record import Run
 from headjax.models.compiling import fast_jit
 from headjax.models.decoder import Decoder, run
@@ -86,15 +86,14 @@ def general_sweep(
   rows = min(rows, n)
   effects, base = [], None
   with jax.default_matmul_precision(PRECISION):
-    for first in range(0, n, rows):
-      index = np.minimum(np.arange(first, first + rows), n - 1)
+    for index, place in chunks.slices(n, rows):
       take = functools.partial(_with_closed, index=index)
       chunk = _map_gates(take, edits)
       values = np.asarray(
         _general_rows(model, params, tokens, chunk, metric, answer, key_valid)
       )
       base = values[0] if base is None else base
-      effects.append((values[:1] - values[1:])[: n - first])
+      effects.append((values[:1] - values[1:])[: place.stop - place.start])
       if progress:
         progress(len(effects[-1]))
   return Sweep(np.concatenate(effects), base)
@@ -217,21 +216,17 @@ def sweep_layers(
   config = model.config
   effect = np.zeros((config.n_layers, config.n_heads, len(base)), base.dtype)
   with jax.default_matmul_precision(PRECISION):
-    for layers in _groups(config.n_layers, -(-config.n_layers // N_CALLS)):
-      for some in _groups(config.n_heads, heads or config.n_heads):
+    per_call = -(-config.n_layers // N_CALLS)
+    some_heads = min(heads or config.n_heads, config.n_heads)
+    for layers, _ in chunks.slices(config.n_layers, per_call):
+      for some, _ in chunks.slices(config.n_heads, some_heads):
+        # Repeats write the same values again.
         effect[np.ix_(layers, some)] = _suffix_rows(
           model, params, shared, metric, base, layers, some
         )
         if progress:
           progress(len(set(layers)) * len(set(some)))
   return Sweep(effect, np.asarray(base))
-
-
-def _groups(n: int, size: int) -> list[np.ndarray]:
-  """Indices below n in groups of one size; the last one repeats its end."""
-  size = min(size, n)
-  firsts = range(0, n, size)
-  return [np.minimum(np.arange(i, i + size), n - 1) for i in firsts]
 
 
 @functools.partial(fast_jit, static_argnames=("model",))

@@ -46,7 +46,7 @@ class Attention(Writing):
 
     Args:
       reads: the normalised stream.
-      letters: of "QKV". Those that read alike share one product.
+      letters: of "QKV". Those that read a block share one product.
 
     Returns:
       `[batch, pos, head, d_head]` for each letter.
@@ -62,7 +62,7 @@ class Attention(Writing):
     return [self._finish(letter, found[letter]) for letter in letters]
 
   def _product(self, reads: Reads, names: list[str], *, blocked: bool):
-    """One matrix product for all `names`; letter -> array."""
+    """The products of `names`, one for all that read blocks."""
     weights = [getattr(self, f"W_{name}") for name in names]
     if blocked:
       joined = jnp.concatenate(weights, axis=-1)
