@@ -16,13 +16,27 @@ def get_config() -> ConfigDict:
   """The base config: locked, so that a misspelt field is an error."""
   config = ConfigDict()
   config.name = "learned"  # of the row and its scale, for labels
-  # "R": 0.2e9 tokens, drawn with replacement; "S": 1.07e9 tokens, read once.
-  config.corpus = "R"
-  config.seed = 42  # of the initial parameters; any integer
+  config.seed = 42  # of the initial parameters and the batches; any integer
+  config.data = _data()
   config.model = _model()
   config.model.write = _write()
   config.model.read = _read()
+  config.optimizer = _optimizer()
+  config.train = _train()
+  config.mesh = _mesh()
   return config.lock()
+
+
+def _data() -> ConfigDict:
+  """What is read, and how."""
+  data = ConfigDict()
+  # A folder that prepare_corpus.py made, inside `data.folder`; or "toy", which
+  # is generated. "R" has 0.2e9 tokens, "S" 1.07e9.
+  data.corpus = "R"
+  data.folder = "corpora"  # where the corpora are
+  # "replacement": sequences start anywhere, again and again; "once": in order.
+  data.sampling = "replacement"
+  return data
 
 
 def _model() -> ConfigDict:
@@ -88,6 +102,47 @@ def _read() -> ConfigDict:
   read.shift = 12  # for "shifted"; n_layers or more: bases that nobody writes
   read.restricted = "QKV"  # inputs that "block" restricts: letters of QKV
   return read
+
+
+def _optimizer() -> ConfigDict:
+  """AdamW, with a linear warm-up and a cosine decay."""
+  optimizer = ConfigDict()
+  optimizer.peak = 3e-4  # learning rate after the warm-up
+  optimizer.final = 3e-5  # learning rate of the last step
+  optimizer.warmup = 1000  # steps; 0 starts at the peak
+  optimizer.weight_decay = 0.1  # of matrices and embeddings, not of the rest
+  optimizer.beta_1 = 0.9  # decay of the mean gradient
+  optimizer.beta_2 = 0.95  # decay of the mean squared gradient
+  optimizer.epsilon = 1e-8  # added to the root of the mean square
+  optimizer.clip = 1.0  # largest global norm of a gradient; 0: no clipping
+  return optimizer
+
+
+def _train() -> ConfigDict:
+  """How long, in which portions, with which arithmetic."""
+  train = ConfigDict()
+  train.steps = 65536  # optimiser steps
+  train.batch_size = 32  # sequences of model.n_ctx tokens in a step
+  train.accumulate = 1  # portions of a batch, one after the other
+  train.dtype = "float32"  # of the activations; "bfloat16" on accelerators
+  train.remat = "none"  # "block": recompute each block in the backward pass
+  train.unroll = 1  # layers in one turn of the scan; faster, compiles longer
+  train.loss_rows = 2048  # rows of logits in a device's memory at once
+  train.log_every = 16  # steps between lines of metrics
+  train.evaluate_every = 1024  # steps between validation losses; 0: never
+  train.evaluate_sequences = 256  # of the validation file, its first
+  train.checkpoint_steps = (0, 256, 1024, 4096, 16384, 65536)  # kept; the last
+  train.checkpoint_minutes = 15.0  # between others, of which the last is kept
+  return train
+
+
+def _mesh() -> ConfigDict:
+  """How many devices share what; the product is the number of devices."""
+  mesh = ConfigDict()
+  mesh.data = -1  # batches; -1: the devices that are left
+  mesh.fsdp = 1  # batches and parameters
+  mesh.tensor = 1  # heads and hidden units
+  return mesh
 
 
 def override(config: ConfigDict, differences: Mapping[str, Any]) -> None:

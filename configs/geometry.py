@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 from configs import base
 from configs.scales import SCALES, shrink
 
-S = {"corpus": "S"}
+S = {"data.corpus": "S"}
 AXIS = {"model.write.kind": "axis"}
 ROTATED = {"model.write.kind": "rotated", "model.write.members": "layer"}
 ROUTED = S | {
@@ -94,6 +94,9 @@ VARIANTS = {
   "write-rotated-block-norm-3456": ROTATED | NORMS | FROZEN,
 }
 
+# Corpus -> how it is read: with replacement, or every token once.
+SAMPLING = {"R": "replacement", "S": "once", "toy": "once"}
+
 # Name of the paper's repository -> row, corpus and seed.
 REPOSITORY_NAMES = {
   "plain-learned42": ("learned", "R", 42),
@@ -135,10 +138,11 @@ def get_config(variant: str = "learned") -> ConfigDict:
   config = base.get_config()
   base.override(config, VARIANTS[row])
   config.name = variant
-  config.corpus = corpus or config.corpus
   config.seed = seed
   if at:
     shrink(config, scale)
+  config.data.corpus = corpus or config.data.corpus
+  config.data.sampling = SAMPLING[config.data.corpus]
   return config
 
 

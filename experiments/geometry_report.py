@@ -152,7 +152,7 @@ def print_table():
       {
         "name": name,
         "repository names": " ".join(others),
-        "corpus": " ".join(others.values()) or row.corpus,
+        "corpus": " ".join(others.values()) or row.data.corpus,
         "write": described_write(row.model),
         "read": described_read(row.model),
         "parameters": sum(

@@ -5,6 +5,8 @@ import os
 import pathlib
 from collections.abc import Iterator
 
+from etils import epath
+
 
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[pathlib.Path]:
@@ -27,3 +29,18 @@ def atomic(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     os.replace(part, path)
   finally:
     part.unlink(missing_ok=True)
+
+
+def is_remote(path: epath.PathLike) -> bool:
+  """Whether a path is in a store such as `gs://`, and not on a disk."""
+  return "://" in str(path)
+
+
+def write_text(path: epath.PathLike, text: str) -> None:
+  """Writes a text file, whole or not at all, on a disk or in a store."""
+  path = epath.Path(path)
+  if is_remote(path):  # a store shows no file before it is complete
+    path.write_text(text)
+    return
+  with atomic(path) as part:
+    part.write_text(text)

@@ -1,4 +1,4 @@
-"""What holds in every test: four CPU devices, and no silent broadcasting."""
+"""What holds in every test: eight CPU devices, and no silent broadcasting."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Must be in place before JAX starts its backend.
 os.environ["XLA_FLAGS"] = (
-  os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+  os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 )
 
 import jax  # noqa: E402

@@ -130,7 +130,7 @@ def test_provenance_says_what_was_measured_and_with_what():
   assert json.loads(found["model_config"]) == plain
   assert found["jax_version"] == jax.__version__
   assert found["dtype"] == "float32"
-  assert (found["device_kind"], found["device_count"]) == ("cpu", 4)
+  assert (found["device_kind"], found["device_count"]) == ("cpu", 8)
   assert found["method"] == "suffix"
   assert found["ablation"] == "null"
   assert found["seed"] == 5

@@ -21,7 +21,7 @@ import numpy as np
 from configs.geometry import VARIANTS, get_config
 from headjax import command_line
 from headjax.geometry.kerdock import KerdockBasis
-from headjax.interventions import cost
+from headjax.models import cost
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder, run, unembed
 from headjax.models.from_config import model_config

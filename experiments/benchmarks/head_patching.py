@@ -23,8 +23,8 @@ import time
 
 import jax
 import numpy as np
-from measure import Compilations, MatrixRate, PeakMemory
 
+from experiments.benchmarks.measure import Compilations, MatrixRate, PeakMemory
 from headjax import PromptPairs, command_line, load_model, load_task
 from headjax.checks import check
 from headjax.interventions import cost
@@ -73,7 +73,7 @@ def main(argv):
   for name in args.only:
     model = load_model(folder / WORKLOADS[name])
     pairs = workload(name, folder, model).select(slice(args.examples))
-    row = measure(model, pairs, args)
+    row = measure(model, pairs, args, MatrixRate())
     if args.peer and (folder / f"{name}.npz").exists():
       row |= compare(name, folder, row, args)
     print(json.dumps({"workload": name} | row), flush=True)
@@ -86,17 +86,19 @@ def workload(name, folder, model) -> PromptPairs:
     arrays = np.load(path, allow_pickle=False)
     fields = ("clean", "reference", "answer", "foil")
     return PromptPairs(**{f: arrays[f] for f in fields}, name=name)
-  return long_prompts(model) if name == "long_gpt2" else mixed_lengths(model)
+  if name == "long_gpt2":
+    return random_prompts(model, n_examples=64, n_pos=64, first=32)
+  return mixed_lengths(model)
 
 
-def long_prompts(model, n_examples=64, n_pos=64) -> PromptPairs:
-  """Random prompts whose first difference is in the middle."""
+def random_prompts(model, n_examples, n_pos, first) -> PromptPairs:
+  """Random prompts that differ in the token at `first`."""
   rng = np.random.default_rng(0)
   clean = rng.integers(0, model.config.d_vocab, (n_examples, n_pos))
   swapped, answer, foil = rng.integers(0, model.config.d_vocab, (3, n_examples))
   reference = clean.copy()
-  reference[:, n_pos // 2] = swapped
-  return PromptPairs(clean, reference, answer, foil, name="long_gpt2")
+  reference[:, first] = swapped
+  return PromptPairs(clean, reference, answer, foil, name="random")
 
 
 def mixed_lengths(model, n_examples=32) -> PromptPairs:
@@ -122,14 +124,13 @@ def mixed_lengths(model, n_examples=32) -> PromptPairs:
     return load_task(path, model.tokenizer)
 
 
-def measure(model, pairs, args) -> dict:
+def measure(model, pairs, args, rate) -> dict:
   """Medians over warm sweeps, each between two measurements of the rate."""
   budget = int(args.budget_gib * GIB)
   sweep = functools.partial(patch_heads, model, pairs, budget_bytes=budget)
   madds = cost.suffix_sweep(
     model.config, pairs.first_difference, pairs.answer_pos
   )
-  rate = MatrixRate()
   with PeakMemory() as memory, Compilations() as compilations:
     sweep()
   seconds, shares, rates = [], [], []

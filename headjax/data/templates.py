@@ -77,11 +77,7 @@ class Template:
     Raises:
       ValueError: if the tokenizer leaves too few words of a list.
     """
-    check_choice("split", split, SPLITS)
-    words = {
-      name: _share(self.name, name, pool, tokenizer, split)
-      for name, pool in self.pools.items()
-    }
+    words = self.words(tokenizer, split)
     groups = words[self.slots[self.group]]
     rows, seen = [], set()
     for example in range(SPLITS[split]):
@@ -90,6 +86,18 @@ class Template:
       chosen = self._choose(words, group, levels, (split, example), seen)
       rows.append(self._encode(tokenizer, chosen, levels) | {"group": group})
     return self._collect(rows, split)
+
+  def words(self, tokenizer: Tokenizer, split: str) -> dict[str, list[Word]]:
+    """The words of every pool that the prompts of a split draw from.
+
+    Raises:
+      ValueError: if the tokenizer leaves too few words of a list.
+    """
+    check_choice("split", split, SPLITS)
+    return {
+      name: _share(self.name, name, pool, tokenizer, split)
+      for name, pool in self.pools.items()
+    }
 
   def _choose(self, words, group, levels, labels, seen):
     """Words by slot that make a prompt which no earlier example has."""

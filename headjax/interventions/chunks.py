@@ -14,8 +14,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from headjax.checks import check
-from headjax.interventions.cost import block_cost
 from headjax.models.config import ModelConfig
+from headjax.models.cost import block_cost
 
 GIB = 2**30
 MARGIN = 1.1  # for what the estimate of a row leaves out

@@ -1,68 +1,9 @@
-"""How many multiply-adds must a sweep do? The floor that its speed is held to.
-
-One multiply-add is two floating-point operations. Embeddings, norms,
-nonlinearities and the two-token unembedding are not counted.
-"""
-
-import dataclasses
-import math
+"""How many multiply-adds must a sweep do? Its speed is held to that floor."""
 
 import numpy as np
 
+from headjax.models import cost
 from headjax.models.config import ModelConfig
-from headjax.models.weights import shapes
-
-
-@dataclasses.dataclass(frozen=True)
-class BlockCost:
-  """Multiply-adds of one block per row, by part.
-
-  Attributes:
-    q: what only asking rows need: queries and, in screening models, gates.
-    kv: the key and value projections.
-    o: the output projection.
-    mlp: the MLP.
-    key: scores and mixture, per key that a row sees.
-  """
-
-  q: int
-  kv: int
-  o: int
-  mlp: int
-  key: int
-
-  @property
-  def dense(self) -> int:
-    """All matrices of the block."""
-    return self.q + self.kv + self.o + self.mlp
-
-
-def block_cost(config: ModelConfig) -> BlockCost:
-  """The parameters of a block's matrices, and its attention per key.
-
-  A frozen write has no matrix and counts as nothing.
-  """
-  sizes = {name: math.prod(s[1:]) for name, s in shapes(config).items()}
-
-  def total(*names):
-    return sum(sizes.get(name, 0) for name in names)
-
-  return BlockCost(
-    q=total("W_Q", "W_G"),
-    kv=total("W_K", "W_V", "adapter_in", "adapter_out"),
-    o=total("W_O"),
-    mlp=total("W_in", "W_gate", "W_out"),
-    key=config.n_heads * (config.d_key + config.d_head),
-  )
-
-
-def forward(config: ModelConfig, lengths: np.ndarray) -> int:
-  """Multiply-adds of one causal forward over sequences of some lengths."""
-  cost = block_cost(config)
-  lengths = lengths.astype(np.int64)
-  keys = (lengths * (lengths + 1) // 2).sum()
-  per_layer = lengths.sum() * cost.dense + keys * cost.key
-  return int(config.n_layers * per_layer)
 
 
 def suffix_sweep(
@@ -78,18 +19,18 @@ def suffix_sweep(
     start: `[example]` first changed position.
     answer: `[example]` position of the metric.
   """
-  cost = block_cost(config)
+  block = cost.block_cost(config)
   start, answer = start.astype(np.int64), answer.astype(np.int64)
   width = answer - start + 1
   rows, examples = width.sum(), len(width)
   # A row at position p sees p + 1 keys.
   seen = ((start + 1 + answer + 1) * width // 2).sum()
-  finish = rows * cost.mlp
-  whole = rows * cost.dense + seen * cost.key
-  ending = rows * cost.kv + examples * (cost.q + cost.o + cost.mlp)
-  ending += (answer + 1).sum() * cost.key
+  finish = rows * block.mlp
+  whole = rows * block.dense + seen * block.key
+  ending = rows * block.kv + examples * (block.q + block.o + block.mlp)
+  ending += (answer + 1).sum() * block.key
   last = config.n_layers - 1
   later = last * (last - 1) // 2  # whole blocks after each source, summed
-  per_head = last * (finish + ending) + later * whole + examples * cost.mlp
-  runs = 2 * forward(config, answer + 1)
+  per_head = last * (finish + ending) + later * whole + examples * block.mlp
+  runs = 2 * cost.forward(config, answer + 1)
   return int(config.n_heads * per_head + runs)

@@ -4,7 +4,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from headjax.models import softmax
+from headjax.models import fused, softmax
 from headjax.models.layers import INIT, rows, rows_by_head, shift
 from headjax.models.mlp import ACTIVATIONS
 from headjax.models.reading import Reads
@@ -14,7 +14,14 @@ from headjax.models.writing import Writing
 
 
 class Attention(Writing):
-  """Softmax attention per query head."""
+  """Softmax attention per query head.
+
+  Attributes:
+    explicit: whether scores and pattern are computed to be read and edited;
+      otherwise they are None.
+  """
+
+  explicit: bool = True
 
   def setup(self):
     config = self.config
@@ -99,9 +106,12 @@ class Attention(Writing):
     context: Context,
     parts: tuple[KV, ...],
     edits: Edits,
-  ) -> tuple[jax.Array, jax.Array, jax.Array]:
+  ) -> tuple[jax.Array | None, jax.Array | None, jax.Array]:
     """Scores, pattern and z of queries `[batch, query_pos, head, d_head]`.
 
     The queries' rows of the normalised stream, `reads`, do not matter here.
     """
+    if not self.explicit:
+      [own] = parts
+      return None, None, fused.attend(self.config, window, q, context, own)
     return softmax.attend(self.config, window, q, context, parts, edits)

@@ -9,6 +9,7 @@ import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 
 from headjax.geometry.designs import Rotation
 from headjax.models import sites
@@ -56,8 +57,8 @@ class Heads:
   q: jax.Array
   k: jax.Array
   v: jax.Array
-  scores: jax.Array
-  pattern: jax.Array
+  scores: jax.Array | None
+  pattern: jax.Array | None
   z: jax.Array
 
 
@@ -71,14 +72,25 @@ class Finished:
 
 
 class Block(nn.Module):
-  """A pre-norm transformer block."""
+  """A pre-norm transformer block.
+
+  Attributes:
+    config: of the model.
+    explicit: whether softmax attention shows its scores and pattern.
+    stream: where `__call__` holds the stream to be; None leaves it to the
+      compiler.
+  """
 
   config: ModelConfig
+  explicit: bool = True
+  stream: NamedSharding | None = None
 
   def setup(self):
     self.reader = Reader(self.config)
-    screens = self.config.attention == "screening"
-    self.attention = (Screening if screens else Attention)(self.config)
+    if self.config.attention == "screening":
+      self.attention = Screening(self.config)
+    else:
+      self.attention = Attention(self.config, self.explicit)
     if self.config.mlp != "none":
       self.mlp_norm = Norm(self.config)
       self.mlp = MLP(self.config)
@@ -91,6 +103,8 @@ class Block(nn.Module):
     edits: Edits,
   ) -> tuple[jax.Array, Activations]:
     """The whole block, as the scan over layers wants it."""
+    if self.stream is not None:
+      resid_pre = jax.lax.with_sharding_constraint(resid_pre, self.stream)
     resid_pre = sites.apply(edits.resid_pre, resid_pre)
     heads = self.attend(statics, resid_pre, context, edits=edits)
     attn_out = sites.apply(edits.attn_out, self.write(statics, heads.z))

@@ -12,8 +12,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
 
-from headjax.checks import check
+from headjax.checks import check, check_choice
 from headjax.models.block import Block, layer_statics
 from headjax.models.config import ModelConfig
 from headjax.models.layers import INIT, Embedding, Norm, UnitEmbedding, rows
@@ -34,21 +35,41 @@ class Unembedding(nn.Module):
 
 
 class Decoder(nn.Module):
-  """A stack of blocks under one scan; every parameter has a layer axis."""
+  """A stack of blocks under one scan; every parameter has a layer axis.
+
+  Attributes:
+    config: what is computed. The others say how, and change no number but in
+      its last bits.
+    attention: "explicit", or "fused", faster in training, where `scores` and
+      `pattern` are neither read nor edited (softmax attention only).
+    remat: whether the backward pass computes each block again instead of
+      keeping what is inside.
+    unroll: layers in one turn of the scan.
+    stream: where the stream of every layer is, among several devices; None
+      leaves it to the compiler, which may then cut it along `d_model`.
+  """
 
   config: ModelConfig
+  attention: str = "explicit"
+  remat: bool = False
+  unroll: int = 1
+  stream: NamedSharding | None = None
 
   def setup(self):
+    # Inside a scan nothing can merge the two computations.
+    block = nn.remat(Block, prevent_cse=False) if self.remat else Block
     scanned = nn.scan(
-      Block,
+      block,
       variable_axes={"params": 0},
       split_rngs={"params": True},
       in_axes=(0, nn.broadcast, 0),
       length=self.config.n_layers,
+      unroll=self.unroll,
     )
     screens = self.config.attention == "screening"
     self.embed = (UnitEmbedding if screens else Embedding)(self.config)
-    self.blocks = scanned(self.config)
+    explicit = self.attention == "explicit"
+    self.blocks = scanned(self.config, explicit, self.stream)
     self.final_norm = Norm(self.config)
     if not self.config.tied:
       self.unembed_ = Unembedding(self.config, name="unembed")
@@ -76,9 +97,12 @@ class Decoder(nn.Module):
 
   def logits(self, resid: jax.Array) -> jax.Array:
     """`[..., vocab]` logits of the stream."""
+    return rows(self.final_norm(resid), self.directions().T)
+
+  def directions(self) -> jax.Array:
+    """`[vocab, d_model]`: the unembedding directions of all tokens."""
     tied = self.config.tied
-    W_U = self.embed.all_directions().T if tied else self.unembed_()
-    return rows(self.final_norm(resid), W_U)
+    return self.embed.all_directions() if tied else self.unembed_().T
 
   def columns(self, tokens: jax.Array) -> jax.Array:
     """`[..., d_model]`: the unembedding directions of `tokens`."""
@@ -93,12 +117,13 @@ def default_context(
   key_valid: jax.Array | None = None,
 ) -> Context:
   """Positions 0, 1, ... and every key valid, unless given."""
+  plain = positions is None and key_valid is None
   if positions is None:
     line = jnp.arange(tokens.shape[1], dtype=jnp.int32)[None]
     positions = jnp.broadcast_to(line, tokens.shape)
   if key_valid is None:
     key_valid = jnp.ones(tokens.shape, bool)
-  return Context(positions, key_valid)
+  return Context(positions, key_valid, plain)
 
 
 def run(
@@ -109,6 +134,7 @@ def run(
   *,
   positions: jax.Array | None = None,
   key_valid: jax.Array | None = None,
+  attention: str | None = None,
 ) -> tuple[jax.Array, Activations]:
   """Runs the model, with edits.
 
@@ -120,6 +146,7 @@ def run(
     edits: what to change; `Edits()` is the unchanged forward.
     positions: `[batch, pos]` true positions, in tokens; default 0, 1, ...
     key_valid: `[batch, pos]` bool, False where a token is padding.
+    attention: "explicit" or "fused", in place of the model's own.
 
   Returns:
     The final stream `[batch, pos, d_model]`, before the final norm, and the
@@ -130,7 +157,10 @@ def run(
     ValueError: an edit does not fit the model, the sequence is longer than
       the context, or (outside `jit` only) an id is not in the vocabulary.
   """
-  check_edits(model.config, edits)
+  if attention is not None:
+    model = model.clone(attention=attention)
+  check_choice("attention", model.attention, ("explicit", "fused"))
+  check_edits(model.config, edits, explicit=model.attention == "explicit")
   _check_tokens(model.config, tokens)
   return _run(model, params, tokens, edits, positions, key_valid)
 

@@ -11,7 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from headjax.checks import check, check_choice, fail
-from headjax.models import gguf, huggingface, tensor_files, tokenizers, weights
+from headjax.models import (
+  gguf,
+  huggingface,
+  runs,
+  tensor_files,
+  tokenizers,
+  weights,
+)
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder
 from headjax.models.packages import data_folder
@@ -31,14 +38,15 @@ _CHUNK = 1 << 20  # bytes read at once for the digest
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class LoadedModel:
-  """A model as it came from a public format.
+  """A model as it came from a public format or a training run.
 
   Attributes:
     config: the architecture.
     params: the parameter tree for `Decoder(config)`.
     tokenizer: of the model, or None if the files have none.
-    name: for labels and messages.
-    digest: sha256, in hex, of the bytes of the weight files.
+    name: for labels and messages; of a run, FOLDER@STEP.
+    digest: sha256, in hex, of the bytes of the weight files; of a run, of its
+      parameters' shapes, types and checksums.
   """
 
   config: ModelConfig
@@ -71,11 +79,13 @@ class LoadedModel:
 def load_model(
   spec: str | os.PathLike[str], *, dtype: str = "float32"
 ) -> LoadedModel:
-  """Loads a pretrained model.
+  """Loads a pretrained model, or one of our own.
 
   Args:
     spec: a name (`smollm2-135m`), a Hugging Face folder (`config.json` and
-      safetensors, GPT-2 or Llama), or a `.gguf` file (Llama).
+      safetensors, GPT-2 or Llama), a `.gguf` file (Llama), or the folder of a
+      training run: `RUN` is its newest checkpoint, `RUN@4096` that of step
+      4096.
     dtype: of the parameters: bfloat16, float16, float32 or float64.
 
   Raises:
@@ -95,6 +105,9 @@ def load_model(
       f"run: {install} --force-reinstall",
     )
     return _from_gguf(path, name, dtype)
+  run = runs.find(name)
+  if run:
+    return LoadedModel(*runs.read(*run, dtype))
   path = pathlib.Path(name)
   if name and path.is_dir():
     return _from_folder(path, dtype)
@@ -103,8 +116,8 @@ def load_model(
   fail(
     "model",
     repr(name),
-    f"a name ({', '.join(PACKAGED)}), an existing Hugging Face folder, or an"
-    " existing .gguf file",
+    f"a name ({', '.join(PACKAGED)}), an existing Hugging Face folder, run"
+    " folder (RUN or RUN@STEP) or .gguf file",
     "check the spelling of the name or path",
   )
 

@@ -104,15 +104,16 @@ class Edits:
 class Activations:
   """What a forward pass computed, one field per site, stacked over layers.
 
-  Inside `jit`, the fields that nobody reads cost nothing.
+  Inside `jit`, the fields that nobody reads cost nothing. With fused attention
+  `scores` and `pattern` are None.
   """
 
   resid_pre: jax.Array
   q: jax.Array
   k: jax.Array
   v: jax.Array
-  scores: jax.Array
-  pattern: jax.Array
+  scores: jax.Array | None
+  pattern: jax.Array | None
   z: jax.Array
   attn_out: jax.Array
   resid_mid: jax.Array
@@ -150,8 +151,27 @@ def _check_broadcast(edit: Edit | LinearEdit, shape: tuple[int, ...]) -> None:
     )
 
 
-def check_edits(config: ModelConfig, edits: Edits) -> None:
-  """Refuses edits that the forward would never reach or could not scan."""
+def check_edits(
+  config: ModelConfig, edits: Edits, *, explicit: bool = True
+) -> None:
+  """Refuses edits that the forward would never reach or could not scan.
+
+  Args:
+    config: of the model.
+    edits: what to change.
+    explicit: whether attention shows its scores and pattern.
+
+  Raises:
+    ValueError: naming the site.
+  """
+  for site in () if explicit else ("scores", "pattern"):
+    check(
+      not getattr(edits, site),
+      f"edits.{site}",
+      "an edit with attention='fused'",
+      "none where nothing in between exists",
+      "run with attention='explicit'",
+    )
   check(
     not (edits.mlp_out and config.mlp == "none"),
     "edits.mlp_out",

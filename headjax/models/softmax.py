@@ -27,10 +27,13 @@ class Context:
   Attributes:
     positions: `[batch, pos]` int, the rows' positions in tokens.
     key_valid: `[batch, pos]` bool, whether a row may be attended to.
+    plain: whether it is known that these are whole sequences, every position
+      0, 1, ... and every key valid; static.
   """
 
   positions: jax.Array
   key_valid: jax.Array
+  plain: bool = flax.struct.field(pytree_node=False, default=False)
 
 
 @flax.struct.dataclass

@@ -157,7 +157,11 @@ def test_the_21_repository_names_are_rows_with_corpus_and_seed():
   assert len(geometry.REPOSITORY_NAMES) == 21
   for name, (row, corpus, seed) in geometry.REPOSITORY_NAMES.items():
     config = geometry.get_config(name)
-    assert (config.name, config.corpus, config.seed) == (name, corpus, seed)
+    assert (config.name, config.data.corpus, config.seed) == (
+      name,
+      corpus,
+      seed,
+    )
     assert config.model.to_dict() == geometry.get_config(row).model.to_dict()
     if name[-2:].isdigit() and row not in ("value384", "mlp3456"):
       assert name.endswith(str(seed))
@@ -170,10 +174,10 @@ def test_the_21_repository_names_are_rows_with_corpus_and_seed():
 
 
 def test_a_suffix_chooses_the_corpus():
-  assert geometry.get_config("write-common-axis").corpus == "R"
-  assert geometry.get_config("write-common-axis-S").corpus == "S"
-  assert geometry.get_config("all-rotated").corpus == "S"
-  assert geometry.get_config("all-rotated-R@tiny").corpus == "R"
+  assert geometry.get_config("write-common-axis").data.corpus == "R"
+  assert geometry.get_config("write-common-axis-S").data.corpus == "S"
+  assert geometry.get_config("all-rotated").data.corpus == "S"
+  assert geometry.get_config("all-rotated-R@tiny").data.corpus == "R"
 
 
 def test_an_unknown_variant_or_scale_is_refused_with_those_there_are():

@@ -11,10 +11,9 @@ import slow_sweep
 from helpers import SCREENING, random_model, random_pairs
 
 from headjax.geometry.designs import WriteDesign
-from headjax.interventions import cost
 from headjax.interventions.heads import patch_heads
 from headjax.interventions.record import alternative_z, record
-from headjax.models import weights
+from headjax.models import cost, weights
 
 # One metric, so that the questions share a compiled sweep.
 QUESTIONS = [

@@ -1,0 +1,1 @@
+"""From batches of tokens to checkpoints, on one device or many."""
