@@ -8,7 +8,9 @@ from headjax.data.tasks import load_task
 from headjax.interventions.attribution import attribute_heads
 from headjax.interventions.heads import patch_heads
 from headjax.models.decoder import run
+from headjax.models.generate import generate
 from headjax.models.load import LoadedModel, load_model
+from headjax.models.saving import save_model
 from headjax.models.sites import Activations, Edit, Edits, LinearEdit
 from headjax.statistics import concentration, lanes
 
@@ -21,9 +23,11 @@ __all__ = [
   "PromptPairs",
   "attribute_heads",
   "concentration",
+  "generate",
   "lanes",
   "load_model",
   "load_task",
   "patch_heads",
   "run",
+  "save_model",
 ]

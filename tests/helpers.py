@@ -10,6 +10,7 @@ from headjax.data.pairs import PromptPairs
 from headjax.models import weights
 from headjax.models.config import ModelConfig
 from headjax.models.load import LoadedModel
+from headjax.models.rotary import Scaling
 
 GPT2 = ModelConfig(3, 4, 16, 5, 24, 29, 12)
 LLAMA = ModelConfig(
@@ -37,6 +38,37 @@ FAMILIES = {
 }
 
 
+_ROTARY = dataclasses.replace(LLAMA, windows=(3, 0, 3))
+_EXPERTS = dataclasses.replace(
+  LLAMA, d_mlp=10, n_experts=5, experts_per_token=2, qk_norm=True
+)
+# The other public families, every field of theirs at a value that matters.
+PUBLIC = {
+  "neox": dataclasses.replace(
+    GPT2, parallel=True, positions="rotary", rotary_fraction=0.8,
+    rotary_theta=50.0, mlp="gelu", tied=False,
+  ),
+  "qwen2": dataclasses.replace(LLAMA, qkv_bias=True, windows=(0, 3, 3)),
+  "llama3": dataclasses.replace(
+    LLAMA, n_kv_heads=4, mlp_bias=True, rotary_theta=50.0,
+    rotary_scaling=Scaling("llama3", 4.0, 0.5, 1.5, 16),
+  ),
+  "gemma2": dataclasses.replace(
+    _ROTARY, norm="rmsnorm_offset", norm_at="both", mlp="geglu", score_dim=9.0,
+    score_cap=1.5, logit_cap=3.0, embed_scale=4.0, tied=True,
+    rotary_scaling=Scaling("linear", 2.0),
+  ),
+  "olmo": dataclasses.replace(
+    LLAMA, n_kv_heads=1, norm="layernorm_bare", qkv_clip=0.8
+  ),
+  "olmo2": dataclasses.replace(LLAMA, norm_at="output", qk_norm=True),
+  "olmoe": _EXPERTS,
+  "olmoe_normed": dataclasses.replace(
+    _EXPERTS, n_kv_heads=4, experts_normed=True, qkv_clip=1.2
+  ),
+}  # fmt: skip
+
+
 def random_weights(
   config: ModelConfig, seed: int, scale: float = 0.4
 ) -> dict[str, np.ndarray]:
@@ -45,9 +77,10 @@ def random_weights(
   # Windows of about 2 to 12 tokens, and widths that let some keys pass.
   level = {"s_w": 1.0, "s_r": 1.5}
   spread = {"s_w": 1.0, "s_r": 1.0}
+  offset = config.norm == "rmsnorm_offset"  # gains are 1 more than stored
   return {
     name: rng.normal(size=shape) * spread.get(name, scale)
-    + level.get(name, name.endswith("gain"))
+    + level.get(name, name.endswith("gain") and not offset)
     for name, shape in weights.shapes(config).items()
   }
 

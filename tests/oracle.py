@@ -7,9 +7,12 @@ from scipy.special import erf
 def _norm(config, x, gain, bias):
   if config.norm == "none":
     return x
-  if config.norm == "layernorm":
+  if config.norm.startswith("layernorm"):
     x = x - x.mean(-1, keepdims=True)
-  y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + config.norm_eps) * gain
+  y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + config.norm_eps)
+  if config.norm == "layernorm_bare":
+    return y
+  y = y * (gain + 1 if config.norm == "rmsnorm_offset" else gain)
   return y if bias is None else y + bias
 
 
@@ -18,16 +21,42 @@ def _act(name, x):
     return np.maximum(x, 0)
   if name == "gelu":
     return x * 0.5 * (1 + erf(x / np.sqrt(2)))
-  if name == "gelu_tanh":
+  if name in ("gelu_tanh", "geglu"):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
   return x / (1 + np.exp(-x))
 
 
-def _turn(x, position, theta):
-  half = len(x) // 2
-  pairs = x[:half] + 1j * x[half:]
-  pairs = pairs * np.exp(1j * position * theta ** (-np.arange(half) / half))
-  return np.concatenate([pairs.real, pairs.imag])
+def _cap(x, cap):
+  return x if cap is None else cap * np.tanh(x / cap)
+
+
+def _speed(config, plane, planes):
+  """Radians per token of one plane."""
+  speed, scaling = config.rotary_theta ** (-plane / planes), (
+    config.rotary_scaling
+  )  # fmt: skip
+  if scaling.kind == "none":
+    return speed
+  if scaling.kind == "linear":
+    return speed / scaling.factor
+  wavelength = 2 * np.pi / speed
+  if wavelength < scaling.context / scaling.high:
+    return speed
+  if wavelength > scaling.context / scaling.low:
+    return speed / scaling.factor
+  share = scaling.context / wavelength - scaling.low
+  share = share / (scaling.high - scaling.low)
+  return (1 - share) * speed / scaling.factor + share * speed
+
+
+def _turn(config, x, position):
+  planes = int(len(x) * config.rotary_fraction) // 2
+  x = np.array(x, float)
+  for i in range(planes):
+    turned = x[i] + 1j * x[planes + i]
+    turned = turned * np.exp(1j * position * _speed(config, i, planes))
+    x[i], x[planes + i] = turned.real, turned.imag
+  return x
 
 
 def attend(config, window, q, k, v, positions, valid):
@@ -35,17 +64,11 @@ def attend(config, window, q, k, v, positions, valid):
   n = len(q)
   pattern = np.zeros((n, n))
   if config.positions == "rotary":
-    q = np.stack(
-      [
-        _turn(x, p, config.rotary_theta)
-        for x, p in zip(q, positions, strict=True)
-      ]
-    )
-    k = np.stack(
-      [
-        _turn(x, p, config.rotary_theta)
-        for x, p in zip(k, positions, strict=True)
-      ]
+    q, k = (
+      np.stack(
+        [_turn(config, x, p) for x, p in zip(rows, positions, strict=True)]
+      )
+      for rows in (q, k)
     )
   for i in range(n):
     seen = [
@@ -56,10 +79,64 @@ def attend(config, window, q, k, v, positions, valid):
       and (not window or positions[i] - positions[j] < window)
     ]
     if seen:
-      s = np.array([q[i] @ k[j] for j in seen]) / np.sqrt(config.d_head)
+      s = np.array([q[i] @ k[j] for j in seen])
+      s = _cap(s / np.sqrt(config.score_dim or config.d_head), config.score_cap)
       e = np.exp(s - s.max())
       pattern[i, seen] = e / e.sum()
   return pattern, pattern @ v
+
+
+def _projected(config, at, y, letter):
+  """`[pos, head, d_head]`: q, k or v of the heads that there are."""
+  x = np.einsum("pd,dhe->phe", y, at(f"W_{letter}"))
+  if config.qkv_bias:
+    x = x + at(f"b_{letter}")
+  if config.qk_norm and letter in "QK":
+    name = f"{letter.lower()}_norm"
+    whole = x.reshape(len(x), -1)
+    x = _norm(config, whole, at(f"{name}_gain"), at(f"{name}_bias"))
+    x = x.reshape(len(x), -1, config.d_head)
+  if config.qkv_clip is not None:
+    x = np.minimum(np.maximum(x, -config.qkv_clip), config.qkv_clip)
+  return x
+
+
+def route(config, logits):
+  """The weights of one token's experts."""
+  p = np.exp(logits - logits.max())
+  p = p / p.sum()
+  best = sorted(range(len(p)), key=lambda e: -p[e])[: config.experts_per_token]
+  weights = np.zeros(len(p))
+  for e in best:
+    weights[e] = p[e] / (p[best].sum() if config.experts_normed else 1)
+  return weights
+
+
+def _hidden(config, y, W_in, W_gate=None, b_in=0, b_gate=0):
+  hidden = y @ W_in + b_in
+  if W_gate is None:
+    return _act(config.mlp, hidden)
+  return hidden * _act(config.mlp, y @ W_gate + b_gate)
+
+
+def _mlp(config, at, y):
+  """What the MLP or the experts give, and the router's logits and weights."""
+  names = "W_in", "W_gate", "W_out"
+  if not config.n_experts:
+    W_in, W_gate, W_out = map(at, names)
+    if not config.mlp_bias:
+      return _hidden(config, y, W_in, W_gate) @ W_out, None, None
+    b_gate = 0 if W_gate is None else at("b_gate")
+    hidden = _hidden(config, y, W_in, W_gate, at("b_in"), b_gate)
+    return hidden @ W_out + at("b_out"), None, None
+  logits = y @ at("W_router")
+  weights = np.stack([route(config, row) for row in logits])
+  out = np.zeros_like(y)
+  for i, row in enumerate(weights):
+    for e in np.flatnonzero(row):
+      W_in, W_gate, W_out = (at(name)[e] for name in names)
+      out[i] += row[e] * (_hidden(config, y[i], W_in, W_gate) @ W_out)
+  return out, logits, weights
 
 
 def forward(config, w, tokens, positions=None, valid=None, z_patch=None):
@@ -71,63 +148,59 @@ def forward(config, w, tokens, positions=None, valid=None, z_patch=None):
   n = len(tokens)
   positions = np.arange(n) if positions is None else positions
   valid = np.ones(n, bool) if valid is None else valid
-  x = w["W_E"][tokens]
+  x = w["W_E"][tokens] * config.embed_scale
   if config.positions == "learned":
     x = x + w["W_pos"][positions]
-  names = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out")
-  record = {name: [] for name in names}
+  record = {}
 
-  def at(name, layer):
-    return w[name][layer] if name in w else None
+  def note(name, value):
+    record.setdefault(name, []).append(value)
 
   for layer in range(config.n_layers):
-    record["resid_pre"].append(x)
-    y = _norm(
-      config, x, at("attn_norm_gain", layer), at("attn_norm_bias", layer)
-    )
+
+    def at(name, layer=layer):
+      return w[name][layer] if name in w else None
+
+    def normed(name, x, at=at):
+      return _norm(config, x, at(f"{name}_gain"), at(f"{name}_bias"))
+
+    note("resid_pre", x)
+    y = x if config.norm_at == "output" else normed("attn_norm", x)
+    q, k, v = (_projected(config, at, y, letter) for letter in "QKV")
     out = np.zeros_like(x)
-    heads = {name: [] for name in ("q", "k", "v", "z")}
-    patterns = []
+    heads = {name: [] for name in ("q", "k", "v", "z", "pattern")}
     for h in range(config.n_heads):
       g = h // (config.n_heads // config.n_kv_heads)
-      q = y @ at("W_Q", layer)[:, h]
-      k = y @ at("W_K", layer)[:, g]
-      v = y @ at("W_V", layer)[:, g]
-      if config.qkv_bias:
-        q = q + at("b_Q", layer)[h]
-        k = k + at("b_K", layer)[g]
-        v = v + at("b_V", layer)[g]
-      pattern, z = attend(
-        config, config.windows[layer], q, k, v, positions, valid
-      )
+      own = q[:, h], k[:, g], v[:, g]
+      pattern, z = attend(config, config.windows[layer], *own, positions, valid)
       if z_patch and (layer, h) in z_patch:
         z = z_patch[layer, h]
-      out = out + z @ at("W_O", layer)[h]
-      for name, value in zip("qkvz", (q, k, v, z), strict=True):
+      out = out + z @ at("W_O")[h]
+      for name, value in zip(heads, (*own, z, pattern), strict=True):
         heads[name].append(value)
-      patterns.append(pattern)
     if config.out_bias:
-      out = out + at("b_O", layer)
+      out = out + at("b_O")
     for name, values in heads.items():
-      record[name].append(np.stack(values, 1))
-    record["pattern"].append(np.stack(patterns))
-    record["attn_out"].append(out)
-    x = x + out
+      note(name, np.stack(values, 0 if name == "pattern" else 1))
+    if config.norm_at != "input":
+      out = normed("attn_out_norm", out)
+    note("attn_out", out)
+    before, x = x, x + out
     if config.mlp != "none":
-      y = _norm(
-        config, x, at("mlp_norm_gain", layer), at("mlp_norm_bias", layer)
-      )
-      hidden = y @ at("W_in", layer)
-      if config.mlp_bias:
-        hidden = hidden + at("b_in", layer)
-      if config.mlp == "swiglu":
-        hidden = hidden * _act("silu", y @ at("W_gate", layer))
-      else:
-        hidden = _act(config.mlp, hidden)
-      y = hidden @ at("W_out", layer)
-      if config.mlp_bias:
-        y = y + at("b_out", layer)
+      read = before if config.parallel else x
+      y = read if config.norm_at == "output" else normed("mlp_norm", read)
+      y, logits, weights = _mlp(config, at, y)
+      if config.norm_at != "input":
+        y = normed("mlp_out_norm", y)
+      note("mlp_out", y)
+      note("router_logits", logits)
+      note("router_weights", weights)
       x = x + y
   y = _norm(config, x, w.get("final_norm_gain"), w.get("final_norm_bias"))
   W_U = w["W_E"].T if config.tied else w["W_U"]
-  return x, y @ W_U, {name: np.stack(v) for name, v in record.items()}
+  record = {
+    name: np.stack(values)
+    for name, values in record.items()
+    if values[0] is not None
+  }
+  return x, _cap(y @ W_U, config.logit_cap), record

@@ -100,7 +100,10 @@ def main(argv):
   jax.config.update("jax_enable_compilation_cache", False)
   writer = None
   for name, case in chosen.items():
-    row = {"case": name} | measure(case, devices[: case.n_devices])
+    start = time.perf_counter()
+    state, compiled = compile_step(case, devices[: case.n_devices])
+    row = {"case": name} | describe(state, compiled)
+    row["compile_s"] = f"{time.perf_counter() - start:.0f}"
     if writer is None:
       writer = csv.DictWriter(sys.stdout, row)
       writer.writeheader()
@@ -142,11 +145,8 @@ def compile_step(case: Case, devices: list[jax.Device]):
   return state, trainer.step.lower(state, tokens).compile()
 
 
-def measure(case: Case, devices: list[jax.Device]) -> dict[str, str]:
-  """One line: the compiled step of a case."""
-  start = time.perf_counter()
-  state, compiled = compile_step(case, devices)
-  compile_s = time.perf_counter() - start
+def describe(state, compiled) -> dict[str, str]:
+  """What a step holds and sends, as the columns of a line."""
   memory, text = compiled.memory_analysis(), compiled.as_text()
   row = {
     "parameters": f"{sum(x.size for x in jax.tree.leaves(state.params)):,}",
@@ -154,7 +154,6 @@ def measure(case: Case, devices: list[jax.Device]) -> dict[str, str]:
     "arguments_gib": f"{memory.argument_size_in_bytes / GIB:.3f}",
     "temporary_gib": f"{memory.temp_size_in_bytes / GIB:.2f}",
     "largest_array": traffic.largest_array(text),
-    "compile_s": f"{compile_s:.0f}",
   }
   found = traffic.collectives(text)
   for kind in traffic.KINDS:

@@ -3,7 +3,9 @@
 The effect of a patch is the change of the metric as a gate goes from 0 to 1;
 its attribution is minus the derivative in the gate. It is no substitute for
 patching: in saturated networks the two disagree, so a result says
-`attribution`, never `effect`.
+`attribution`, never `effect`. It assumes nothing of how heads write: the
+gradient passes through norms of the attention output, and through the weights
+of the chosen experts, but not through the choice, which has no slope.
 """
 
 import functools

@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from headjax.checks import check
 from headjax.models.config import ModelConfig
-from headjax.models.cost import block_cost
+from headjax.models.cost import block_size
 
 GIB = 2**30
 MARGIN = 1.1  # for what the estimate of a row leaves out
@@ -48,7 +48,7 @@ def _per_row(config: ModelConfig, n_pos: int, width: int) -> int:
   """Numbers alive at once per (example, source head), in one later layer."""
   heads = config.n_heads * config.d_head
   attention = 4 * heads + 3 * config.n_heads * (n_pos + width)
-  mlp = (3 if config.mlp == "swiglu" else 2) * config.d_mlp
+  mlp = (3 if config.gated else 2) * config.d_mlp + 3 * config.n_experts
   return width * (4 * config.d_model + max(attention, mlp))
 
 
@@ -85,7 +85,7 @@ def plan(
   fixed = itemsize * _per_example(config, n_pos, width)
   row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
   # A traced layer index copies that layer's parameters.
-  layer = itemsize * block_cost(config).dense
+  layer = itemsize * block_size(config)
   check(
     layer + fixed + row <= budget_bytes,
     "budget_bytes",

@@ -29,7 +29,8 @@ class Run:
     q, k: `[layer, batch, pos, head, d_key]`, before rotary.
     v: `[layer, batch, pos, head, d_head]`.
     z: `[layer, batch, pos, head, d_head]`.
-    attn_out: `[layer, batch, pos, d_model]`.
+    written: `[layer, batch, pos, d_model]`, the sum of the heads' writes,
+      before a norm of the attention output.
     resid: `[batch, pos, d_model]`, the final stream (no layer axis).
     context: positions and validity `[batch, pos]` (no layer axis).
   """
@@ -39,7 +40,7 @@ class Run:
   k: jax.Array
   v: jax.Array
   z: jax.Array
-  attn_out: jax.Array
+  written: jax.Array
   resid: jax.Array
   context: Context
 
@@ -59,10 +60,25 @@ def record(
   resid, acts = run(
     model, params, tokens, positions=positions, key_valid=key_valid
   )
+  written = acts.attn_out
+  if model.config.norms_output:
+    written = _written(model, params, acts.z)
   return Run(
-      acts.resid_pre, acts.q, acts.k, acts.v, acts.z, acts.attn_out, resid,
+      acts.resid_pre, acts.q, acts.k, acts.v, acts.z, written, resid,
       default_context(tokens, positions, key_valid),
   )  # fmt: skip
+
+
+def _written(model: Decoder, params: Any, z: jax.Array) -> jax.Array:
+  """What the heads of every layer write, from their outputs."""
+  block = Block(model.config)
+
+  def of_layer(params, statics, z):
+    return block.apply({"params": params}, statics, z, method=Block.write)
+
+  return jax.vmap(of_layer)(
+    weights.blocks(params), layer_statics(model.config), z
+  )
 
 
 def cached_keys(model: Decoder, params: Any, clean: Run) -> KV:

@@ -92,7 +92,8 @@ class Base:
   """What all source layers of a sweep share.
 
   Attributes:
-    resid_pre, attn_out: `[layer, batch, window, d_model]`, clean.
+    resid_pre, written: `[layer, batch, window, d_model]`, clean: the stream,
+      and the sum of the heads' writes.
     dz: `[layer, batch, window, head, d_head]`, edited minus clean output.
     k: `[layer, batch, pos, head, d_key]`, clean, turned to their positions.
     v: `[layer, batch, pos, head, d_head]`, clean, as they enter the mixture.
@@ -101,7 +102,7 @@ class Base:
   """
 
   resid_pre: jax.Array
-  attn_out: jax.Array
+  written: jax.Array
   dz: jax.Array
   k: jax.Array
   v: jax.Array
@@ -125,7 +126,7 @@ def prepare(
   cached = cached_keys(model, params, clean)
   dz = take(z_alt - clean.z)
   return Base(
-      take(clean.resid_pre), take(clean.attn_out), dz, cached.k, cached.v,
+      take(clean.resid_pre), take(clean.written), dz, cached.k, cached.v,
     cached.context,
       window,
   )  # fmt: skip
@@ -197,10 +198,10 @@ class _Layers:
     """The source layer: clean writes plus one head's change, then the MLP."""
     params, statics = self.at(self.stacked, layer)
     resid_pre = cut(self.at(self.base.resid_pre, layer))
-    attn_out = cut(self.at(self.base.attn_out, layer))
+    written = cut(self.at(self.base.written, layer))
     delta = self.call(params, Block.write_per_head, statics, cut(dz), heads)
     finish = functools.partial(self.call, params, Block.finish, resid_pre)
-    return jax.vmap(lambda d: finish(attn_out + d).resid_post)(delta)
+    return jax.vmap(lambda d: finish(written + d).resid_post)(delta)
 
   def prefix(self, layer) -> KV | None:
     """The clean keys before the window."""
@@ -221,8 +222,8 @@ class _Layers:
       heads = self.call(
         params, Block.attend, statics, resid_pre, self.context, prefix=prefix
       )
-      attn_out = self.call(params, Block.write, statics, heads.z)
-      return self.call(params, Block.finish, resid_pre, attn_out).resid_post
+      written = self.call(params, Block.write, statics, heads.z)
+      return self.call(params, Block.finish, resid_pre, written).resid_post
 
     return jax.vmap(one)(rows)
 
@@ -240,7 +241,7 @@ class _Layers:
           params, Block.attend, statics, resid_pre, self.context,
           prefix=prefix, asking=(answer, context),
       )  # fmt: skip
-      attn_out = self.call(params, Block.write, statics, heads.z)
-      return self.call(params, Block.finish, answer, attn_out).resid_post
+      written = self.call(params, Block.write, statics, heads.z)
+      return self.call(params, Block.finish, answer, written).resid_post
 
     return jax.vmap(one)(rows)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from headjax.models import fused, softmax
-from headjax.models.layers import INIT, rows, rows_by_head, shift
+from headjax.models.layers import INIT, Norm, rows, rows_by_head, shift
 from headjax.models.mlp import ACTIVATIONS
 from headjax.models.reading import Reads
 from headjax.models.sites import Edits
@@ -36,6 +36,8 @@ class Attention(Writing):
           f"b_{letter}", nn.initializers.zeros, (heads, config.d_head)
         )
         setattr(self, f"b_{letter}", bias)
+    if config.qk_norm:
+      self.q_norm, self.k_norm = Norm(config), Norm(config)
     self.set_up_write(0.02 / (2 * config.n_layers) ** 0.5)
     if config.value_adapter:
       width, out = config.value_adapter, config.n_kv_heads * config.d_head
@@ -49,7 +51,7 @@ class Attention(Writing):
     return config.n_heads, config.n_kv_heads, config.n_kv_heads
 
   def project(self, reads: Reads, letters: str) -> list[jax.Array]:
-    """Queries, keys or values, after bias, repeated per query head.
+    """Queries, keys or values, after bias and norm, repeated per query head.
 
     Args:
       reads: the normalised stream.
@@ -89,9 +91,15 @@ class Attention(Writing):
     return y.reshape(*x.shape[:-1], -1, self.config.d_head)
 
   def _finish(self, letter: str, y: jax.Array) -> jax.Array:
-    if self.config.qkv_bias:
+    config = self.config
+    if config.qkv_bias:
       y = shift(y, getattr(self, f"b_{letter}"))
-    group = 1 if letter == "Q" else self.config.group_size
+    if config.qk_norm and letter != "V":
+      norm = self.q_norm if letter == "Q" else self.k_norm
+      y = norm(y.reshape(*y.shape[:-2], -1)).reshape(y.shape)
+    if config.qkv_clip is not None:
+      y = jnp.clip(y, -config.qkv_clip, config.qkv_clip)
+    group = 1 if letter == "Q" else config.group_size
     return jnp.repeat(y, group, axis=2)
 
   def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:

@@ -1,9 +1,12 @@
 """One block, as two pure halves that every kind of forward shares.
 
-`attend` turns the stream into heads, `finish` adds what the heads wrote and
-runs the MLP. The scan over layers, both sweeps and decoding are made of these
-two; a sweep enters between them with another attention output.
+`attend` turns the stream into heads, `finish` adds what the heads wrote, after
+a norm where the model has one there, and runs the MLP. The scan over layers,
+both sweeps and decoding are made of these two; a sweep enters between them with
+another sum of the heads' writes.
 """
+
+from typing import Any
 
 import flax.linen as nn
 import flax.struct
@@ -15,6 +18,7 @@ from headjax.geometry.designs import Rotation
 from headjax.models import sites
 from headjax.models.attention import Attention
 from headjax.models.config import ModelConfig
+from headjax.models.experts import Experts, Routing
 from headjax.models.layers import Norm
 from headjax.models.mlp import MLP
 from headjax.models.reading import Reader
@@ -66,13 +70,15 @@ class Heads:
 class Finished:
   """What the second half of a block computed, as sites."""
 
-  resid_mid: jax.Array
+  attn_out: jax.Array
+  resid_mid: jax.Array | None
+  routing: Routing
   mlp_out: jax.Array
   resid_post: jax.Array
 
 
 class Block(nn.Module):
-  """A pre-norm transformer block.
+  """A transformer block.
 
   Attributes:
     config: of the model.
@@ -91,9 +97,13 @@ class Block(nn.Module):
       self.attention = Screening(self.config)
     else:
       self.attention = Attention(self.config, self.explicit)
+    if self.config.norms_output:
+      self.attn_out_norm = Norm(self.config)
+      self.mlp_out_norm = Norm(self.config)
     if self.config.mlp != "none":
-      self.mlp_norm = Norm(self.config)
-      self.mlp = MLP(self.config)
+      if self.config.norms_input:
+        self.mlp_norm = Norm(self.config)
+      self.mlp = (Experts if self.config.n_experts else MLP)(self.config)
 
   def __call__(
     self,
@@ -101,18 +111,20 @@ class Block(nn.Module):
     statics: LayerStatics,
     context: Context,
     edits: Edits,
+    prefix: KV | None = None,
   ) -> tuple[jax.Array, Activations]:
     """The whole block, as the scan over layers wants it."""
     if self.stream is not None:
       resid_pre = jax.lax.with_sharding_constraint(resid_pre, self.stream)
     resid_pre = sites.apply(edits.resid_pre, resid_pre)
-    heads = self.attend(statics, resid_pre, context, edits=edits)
-    attn_out = sites.apply(edits.attn_out, self.write(statics, heads.z))
-    finished = self.finish(resid_pre, attn_out, edits)
+    heads = self.attend(statics, resid_pre, context, prefix=prefix, edits=edits)
+    finished = self.finish(resid_pre, self.write(statics, heads.z), edits)
     activations = Activations(
       resid_pre=resid_pre, q=heads.q, k=heads.k, v=heads.v,
       scores=heads.scores, pattern=heads.pattern, z=heads.z,
-      attn_out=attn_out, resid_mid=finished.resid_mid,
+      attn_out=finished.attn_out, resid_mid=finished.resid_mid,
+      router_logits=finished.routing.logits,
+      router_weights=finished.routing.weights,
       mlp_out=finished.mlp_out, resid_post=finished.resid_post,
     )  # fmt: skip
     return finished.resid_post, activations
@@ -195,29 +207,59 @@ class Block(nn.Module):
     return mixed[2]
 
   def write(self, statics: LayerStatics, z: jax.Array) -> jax.Array:
-    """`[batch, pos, d_model]`: what all heads together add."""
+    """`[batch, pos, d_model]`: what all heads together write."""
     return self.attention.write(z, statics.write)
 
   def write_per_head(
     self, statics: LayerStatics, z: jax.Array, heads: jax.Array
   ) -> jax.Array:
-    """`[n, batch, pos, d_model]`: what each of some heads adds."""
+    """`[n, batch, pos, d_model]`: what each of some heads writes."""
     return self.attention.write_per_head(z, heads, statics.write)
 
   def finish(
     self,
     resid_pre: jax.Array,
-    attn_out: jax.Array,
+    written: jax.Array,
     edits: Edits = Edits(),
   ) -> Finished:
-    """The second half: add the heads' writes, then the MLP's."""
-    resid_mid = sites.apply(edits.resid_mid, resid_pre + attn_out)
-    if self.config.mlp == "none":
-      mlp_out, resid_post = jnp.zeros_like(resid_mid), resid_mid
-    else:
-      mlp_out = self.mlp(self.mlp_norm(resid_mid))
-      mlp_out = sites.apply(edits.mlp_out, mlp_out)
-      resid_post = resid_mid + mlp_out
+    """The second half: add what the heads wrote, then what the MLP does.
+
+    Args:
+      resid_pre: `[batch, pos, d_model]`.
+      written: `[batch, pos, d_model]`, the sum of the heads' writes, from
+        `write`, before a norm of the attention output.
+      edits: of the sites from `attn_out` on.
+    """
+    config = self.config
+    if config.norms_output:
+      written = self.attn_out_norm(written)
+    attn_out = sites.apply(edits.attn_out, written)
+    # The halves of a parallel block read the same stream.
+    stream = resid_pre + attn_out
+    resid_mid = None
+    if not config.parallel:
+      stream = resid_mid = sites.apply(edits.resid_mid, stream)
+    read = resid_pre if config.parallel else stream
+    routing, mlp_out = self._mlp(read, edits)
+    resid_post = stream if mlp_out is None else stream + mlp_out
     return Finished(
-      resid_mid, mlp_out, sites.apply(edits.resid_post, resid_post)
+      attn_out,
+      resid_mid,
+      routing,
+      jnp.zeros_like(stream) if mlp_out is None else mlp_out,
+      sites.apply(edits.resid_post, resid_post),
     )
+
+  def _mlp(self, x: jax.Array, edits: Edits) -> tuple[Routing, Any]:
+    """The routing and what the MLP adds; None without one."""
+    config, routing = self.config, Routing(None, None)
+    if config.mlp == "none":
+      return routing, None
+    x = self.mlp_norm(x) if config.norms_input else x
+    if config.n_experts:
+      routing, y = self.mlp(x, edits)
+    else:
+      y = self.mlp(x)
+    if config.norms_output:
+      y = self.mlp_out_norm(y)
+    return routing, sites.apply(edits.mlp_out, y)

@@ -2,18 +2,9 @@
 
 import dataclasses
 
-from headjax.checks import check, check_choice, fail
 from headjax.geometry.designs import ReadDesign, Sizes, WriteDesign
-
-ATTENTIONS = ("screening", "softmax")
-NORMS = ("layernorm", "none", "rmsnorm")
-POSITIONS = ("learned", "none", "rotary")
-MLPS = ("gelu", "gelu_tanh", "none", "relu", "swiglu")
-# What a screening model does without, or settles in its own way.
-SCREENING = {
-  "norm": "none", "positions": "none", "mlp": "none", "qkv_bias": False,
-  "out_bias": False, "tied": True, "causal": True, "value_adapter": 0,
-}  # fmt: skip
+from headjax.models.consistency import check_config
+from headjax.models.rotary import Scaling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,14 +24,29 @@ class ModelConfig:
     d_vocab: rows of the embedding.
     n_ctx: longest sequence, in tokens.
     n_kv_heads: K/V heads per layer; None means `n_heads`.
-    norm: pre-norm of both halves of a block and before the unembedding.
+    norm: of a block's halves and before the unembedding; "layernorm_bare" has
+      no gain and no bias, the gain of "rmsnorm_offset" is 1 more than stored.
     norm_eps: added to the variance (layernorm) or mean square (rmsnorm).
+    norm_at: whether a half's "input", its "output" or "both" are normed.
+    parallel: whether the MLP reads the stream before the heads wrote to it.
     positions: a learned table, rotary angles in half-rotation form, or none.
     rotary_theta: base of the rotary frequencies.
-    mlp: the nonlinearity ("swiglu" is gated), or "none".
+    rotary_fraction: share of a head's coordinates, the first ones, that turn.
+    rotary_scaling: how the frequencies are slowed down for long contexts.
+    mlp: the nonlinearity ("swiglu" and "geglu", with the tanh form of GELU,
+      are gated), or "none".
+    n_experts: MLPs of a layer that a router chooses from; 0: one, no router.
+    experts_per_token: how many of them a token uses; 0 without a router.
+    experts_normed: whether the weights of the chosen ones sum to 1.
     qkv_bias: whether q, k and v have biases.
+    qk_norm: whether q and k of all heads together pass a norm, after the bias.
+    qkv_clip: largest absolute value of q, k and v, after that; None: no limit.
     out_bias: whether the attention output has a bias.
     mlp_bias: whether the MLP's matrices have biases.
+    score_dim: scores are products over the root of it; None means `d_head`.
+    score_cap: scores are bent to stay below it, by tanh; None: they are not.
+    logit_cap: the same for logits.
+    embed_scale: factor of the token embedding, not of a tied unembedding.
     tied: whether the unembedding is the transposed token embedding.
     causal: False lets every position attend to every valid one.
     windows: per layer, how many tokens a query sees, itself included; 0 means
@@ -66,10 +72,23 @@ class ModelConfig:
   n_kv_heads: int | None = None
   norm: str = "layernorm"
   norm_eps: float = 1e-5
+  norm_at: str = "input"
+  parallel: bool = False
   positions: str = "learned"
   rotary_theta: float = 10_000.0
+  rotary_fraction: float = 1.0
+  rotary_scaling: Scaling = Scaling()
   mlp: str = "gelu_tanh"
+  n_experts: int = 0
+  experts_per_token: int = 0
+  experts_normed: bool = False
   qkv_bias: bool = True
+  qk_norm: bool = False
+  qkv_clip: float | None = None
+  score_dim: float | None = None
+  score_cap: float | None = None
+  logit_cap: float | None = None
+  embed_scale: float = 1.0
   out_bias: bool = True
   mlp_bias: bool = True
   tied: bool = True
@@ -89,95 +108,7 @@ class ModelConfig:
       object.__setattr__(self, "windows", (0,) * self.n_layers)
     if self.d_key is None:
       object.__setattr__(self, "d_key", self.d_head)
-    for field in (
-        "n_layers", "n_heads", "n_kv_heads", "d_model", "d_head", "d_vocab",
-        "n_ctx", "d_key", "screening_window",
-    ):  # fmt: skip
-      got = getattr(self, field)
-      check(got >= 1, field, got, "at least 1", "set it to a positive integer")
-    check_choice("norm", self.norm, NORMS)
-    check_choice("positions", self.positions, POSITIONS)
-    check_choice("mlp", self.mlp, MLPS)
-    check_choice("attention", self.attention, ATTENTIONS)
-    self._check_sizes()
-    self._check_designs()
-    self._check_attention()
-
-  def _check_sizes(self):
-    check(
-      (self.d_mlp == 0) == (self.mlp == "none") and self.d_mlp >= 0,
-      "d_mlp",
-      f"{self.d_mlp} with mlp={self.mlp!r}",
-      "0 exactly when mlp is 'none'",
-      "set both or neither",
-    )
-    if self.n_heads % self.n_kv_heads:
-      fail(
-        "n_kv_heads",
-        self.n_kv_heads,
-        f"a divisor of n_heads={self.n_heads}",
-        "let every K/V head serve the same number of query heads",
-      )
-    if self.positions == "rotary" and self.d_head % 2:
-      fail(
-        "d_head",
-        self.d_head,
-        "an even width with rotary positions",
-        "use positions='learned' or an even d_head",
-      )
-    check(
-      len(self.windows) == self.n_layers and min(self.windows) >= 0,
-      "windows",
-      self.windows,
-      f"{self.n_layers} non-negative lengths",
-      "give one window a layer, 0 for full attention",
-    )
-
-  def _check_designs(self):
-    self.write.check(self.sizes)
-    self.read.check(self.sizes)
-    check(
-      self.read.kind == "free" or self.n_kv_heads == self.n_heads,
-      "read",
-      f"{self.read.kind} readers with {self.n_kv_heads} K/V heads",
-      f"n_kv_heads = n_heads = {self.n_heads}",
-      "give every head its own keys and values",
-    )
-    check(
-      self.value_adapter >= 0
-      and (not self.value_adapter or "V" not in self.read.blocks),
-      "value_adapter",
-      f"{self.value_adapter} with {self.read.kind} readers",
-      "0, or a width with values that read the whole stream",
-      "use free readers, or no adapter",
-    )
-
-  def _check_attention(self):
-    if self.attention == "softmax":
-      check(
-        self.d_key == self.d_head,
-        "d_key",
-        self.d_key,
-        f"d_head = {self.d_head} in softmax attention",
-        "set d_key with d_head, or to None",
-      )
-      return
-    wanted = SCREENING | {
-      "n_kv_heads": self.n_heads,
-      "windows": (0,) * self.n_layers,
-      "read": ReadDesign(),
-    }
-    for field, value in wanted.items():
-      got = getattr(self, field)
-      expected = f"{value!r} with attention='screening'"
-      check(got == value, field, repr(got), expected, "set it so")
-    check(
-      self.d_key >= 2,
-      "d_key",
-      self.d_key,
-      "at least 2 with attention='screening'",
-      "leave room for the plane that turns with the position",
-    )
+    check_config(self)
 
   @property
   def sizes(self) -> Sizes:
@@ -188,3 +119,28 @@ class ModelConfig:
   def group_size(self) -> int:
     """Query heads per K/V head."""
     return self.n_heads // self.n_kv_heads
+
+  @property
+  def rotary_width(self) -> int:
+    """Coordinates of a head that turn with the position."""
+    return int(self.d_head * self.rotary_fraction)
+
+  @property
+  def score_scale(self) -> float:
+    """The factor of a query's product with a key."""
+    return (self.score_dim or self.d_head) ** -0.5
+
+  @property
+  def gated(self) -> bool:
+    """Whether the MLP has a gate."""
+    return self.mlp in ("geglu", "swiglu")
+
+  @property
+  def norms_input(self) -> bool:
+    """Whether the halves of a block norm what they read."""
+    return self.norm_at != "output"
+
+  @property
+  def norms_output(self) -> bool:
+    """Whether the halves of a block norm what they write."""
+    return self.norm_at != "input"

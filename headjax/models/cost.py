@@ -38,11 +38,13 @@ class BlockCost:
 
 
 def block_cost(config: ModelConfig) -> BlockCost:
-  """The parameters of a block's matrices, and its attention per key.
+  """What a row needs of a block's matrices, and its attention per key.
 
-  A frozen write has no matrix and counts as nothing.
+  A frozen write has no matrix and counts as nothing. Of experts those count
+  that are chosen, although all of them are computed.
   """
-  sizes = {name: math.prod(s[1:]) for name, s in shapes(config).items()}
+  sizes = _sizes(config)
+  share = config.experts_per_token / config.n_experts if config.n_experts else 1
 
   def total(*names):
     return sum(sizes.get(name, 0) for name in names)
@@ -51,9 +53,21 @@ def block_cost(config: ModelConfig) -> BlockCost:
     q=total("W_Q", "W_G"),
     kv=total("W_K", "W_V", "adapter_in", "adapter_out"),
     o=total("W_O"),
-    mlp=total("W_in", "W_gate", "W_out"),
+    mlp=total("W_router") + round(share * total("W_in", "W_gate", "W_out")),
     key=config.n_heads * (config.d_key + config.d_head),
   )
+
+
+def block_size(config: ModelConfig) -> int:
+  """How many numbers the parameters of one block are."""
+  held = {"W_E", "W_pos", "W_U", "s_E", "s_F"}
+  held |= {"final_norm_gain", "final_norm_bias"}
+  return sum(n for name, n in _sizes(config).items() if name not in held)
+
+
+def _sizes(config):
+  """Weight -> how many numbers it has, per layer inside a block."""
+  return {name: math.prod(s[1:]) for name, s in shapes(config).items()}
 
 
 def forward(config: ModelConfig, lengths: np.ndarray) -> int:

@@ -17,7 +17,14 @@ from jax.sharding import NamedSharding
 from headjax.checks import check, check_choice
 from headjax.models.block import Block, layer_statics
 from headjax.models.config import ModelConfig
-from headjax.models.layers import INIT, Embedding, Norm, UnitEmbedding, rows
+from headjax.models.layers import (
+  INIT,
+  Embedding,
+  Norm,
+  UnitEmbedding,
+  bend,
+  rows,
+)
 from headjax.models.sites import Activations, Edits, check_edits
 from headjax.models.softmax import Context
 
@@ -97,7 +104,8 @@ class Decoder(nn.Module):
 
   def logits(self, resid: jax.Array) -> jax.Array:
     """`[..., vocab]` logits of the stream."""
-    return rows(self.final_norm(resid), self.directions().T)
+    logits = rows(self.final_norm(resid), self.directions().T)
+    return bend(logits, self.config.logit_cap)
 
   def directions(self) -> jax.Array:
     """`[vocab, d_model]`: the unembedding directions of all tokens."""
@@ -161,7 +169,7 @@ def run(
     model = model.clone(attention=attention)
   check_choice("attention", model.attention, ("explicit", "fused"))
   check_edits(model.config, edits, explicit=model.attention == "explicit")
-  _check_tokens(model.config, tokens)
+  check_tokens(model.config, tokens)
   return _run(model, params, tokens, edits, positions, key_valid)
 
 
@@ -170,7 +178,8 @@ def _run(model, params, tokens, edits, positions, key_valid):
   return model.apply({"params": params}, tokens, edits, positions, key_valid)
 
 
-def _check_tokens(config: ModelConfig, tokens) -> None:
+def check_tokens(config: ModelConfig, tokens) -> None:
+  """Refuses tokens that the model cannot run."""
   shape = jnp.shape(tokens)
   check(
     len(shape) == 2 and shape[1] <= config.n_ctx,
@@ -214,4 +223,4 @@ def unembed_tokens(
   variables = {"params": params}
   x = model.apply(variables, resid, method=Decoder.normed)
   u = model.apply(variables, tokens, method=Decoder.columns)
-  return (x * u.astype(x.dtype)).sum(-1)
+  return bend((x * u.astype(x.dtype)).sum(-1), model.config.logit_cap)

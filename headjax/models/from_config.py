@@ -19,6 +19,12 @@ from headjax.geometry.designs import (
 from headjax.models.config import ModelConfig
 
 _DESIGNS = ("write", "read")
+# What public models have and no training config names: left at its default.
+_PUBLIC = (
+  "norm_at", "parallel", "rotary_fraction", "rotary_scaling", "n_experts",
+  "experts_per_token", "experts_normed", "qk_norm", "qkv_clip", "score_dim",
+  "score_cap", "logit_cap", "embed_scale",
+)  # fmt: skip
 
 
 def model_config(section: Any) -> ModelConfig:
@@ -34,7 +40,7 @@ def model_config(section: Any) -> ModelConfig:
   plain = {
     field.name: getattr(section, field.name)
     for field in dataclasses.fields(ModelConfig)
-    if field.name not in _DESIGNS
+    if field.name not in _DESIGNS + _PUBLIC
   }
   return ModelConfig(**plain, write=_write(section), read=_read(section))
 

@@ -1,8 +1,9 @@
 """Attention for training: nothing in between can be read, so it may be fast.
 
 On GPUs, half-precision attention is one kernel of cuDNN; on CPUs, heads come
-before positions, so that every product is a plain matrix product; elsewhere
-JAX's own attention decides.
+before positions, so that every product is a plain matrix product, and so they
+do where scores are capped, which no kernel does; elsewhere JAX's own attention
+decides.
 """
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 
 from headjax.models import softmax
 from headjax.models.config import ModelConfig
-from headjax.models.layers import wide
+from headjax.models.layers import bend, wide
 from headjax.models.softmax import KV, Context
 
 
@@ -39,7 +40,7 @@ def attend(
     mask = softmax.allowed(
       context, kv.context, causal=config.causal, window=window
     )
-  if jax.default_backend() == "cpu":
+  if jax.default_backend() == "cpu" or config.score_cap:
     return _head_major(config, q, kv, mask)
   half = q.dtype in (jnp.bfloat16, jnp.float16)
   kernel = jax.default_backend() == "gpu" and half and mask is None
@@ -48,6 +49,7 @@ def attend(
     kv.k,
     kv.v,
     mask=mask,
+    scale=config.score_scale,
     is_causal=config.causal and mask is None,
     implementation="cudnn" if kernel else None,
   )
@@ -55,7 +57,8 @@ def attend(
 
 def _head_major(config, q, kv, mask):
   q, k, v = (jnp.swapaxes(x, 1, 2) for x in (q, kv.k, kv.v))
-  scores = (q * config.d_head**-0.5) @ jnp.swapaxes(k, 2, 3)
+  scores = (q * config.score_scale) @ jnp.swapaxes(k, 2, 3)
+  scores = bend(scores, config.score_cap)
   if mask is None and config.causal:
     mask = jnp.tri(scores.shape[-1], dtype=bool)
   dtype = wide(scores.dtype)

@@ -8,7 +8,7 @@ import gguf as gguf_package
 import numpy as np
 
 from headjax.checks import check, check_choice
-from headjax.models import layouts
+from headjax.models import layout_tables, layouts
 from headjax.models.config import ModelConfig
 from headjax.models.gguf_header import Header, read_header
 
@@ -56,7 +56,7 @@ def read_file(
   """
   header = read_header(path, KINDS)
   config = _config(header, str(path))
-  layout = layouts.llama(config, LLAMA_NAMES, interleaved=True)
+  layout = layout_tables.llama(config, LLAMA_NAMES, interleaved=True)
   shapes = {name: tensor.shape for name, tensor in header.tensors.items()}
   layouts.check_layout(layout, shapes, str(path))
   tensors = (

@@ -5,6 +5,7 @@ import math
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from headjax.models.config import ModelConfig
 
@@ -55,14 +56,21 @@ class Norm(nn.Module):
     if kind == "none":
       return x
     y = x.astype(wide(x.dtype))
-    if kind == "layernorm":
+    if kind in ("layernorm", "layernorm_bare"):
       y = y - y.mean(-1, keepdims=True)
     scale = jax.lax.rsqrt(
       (y * y).mean(-1, keepdims=True) + self.config.norm_eps
     )
-    y = (y * scale).astype(x.dtype)
-    gain = self.param("gain", nn.initializers.ones, shape)
-    y = y * gain.astype(x.dtype).reshape((1,) * (x.ndim - len(shape)) + shape)
+    y = y * scale
+    if kind == "layernorm_bare":
+      return y.astype(x.dtype)
+    offset = kind == "rmsnorm_offset"
+    init = nn.initializers.zeros if offset else nn.initializers.ones
+    gain = self.param("gain", init, shape)
+    gain = gain.reshape((1,) * (x.ndim - len(shape)) + shape)
+    if offset:  # Gemma's, whose small gains need the wide type
+      return (y * (1 + gain.astype(y.dtype))).astype(x.dtype)
+    y = y.astype(x.dtype) * gain.astype(x.dtype)
     if kind == "layernorm":
       y = shift(y, self.param("bias", nn.initializers.zeros, shape))
     return y
@@ -82,6 +90,8 @@ class Embedding(nn.Module):
 
   def __call__(self, tokens: jax.Array, positions: jax.Array) -> jax.Array:
     resid = self.W_E[tokens]
+    if self.config.embed_scale != 1:
+      resid = resid * jnp.asarray(self.config.embed_scale, resid.dtype)
     if self.config.positions == "learned":
       resid = resid + self.W_pos[positions]
     return resid
@@ -135,27 +145,36 @@ def unit(x: jax.Array) -> jax.Array:
   return jnp.where(alive, y * scale, 0).astype(x.dtype)
 
 
-def rotate(x: jax.Array, positions: jax.Array, theta: float) -> jax.Array:
+def bend(x: jax.Array, cap: float | None) -> jax.Array:
+  """`cap * tanh(x / cap)`, near `x` where that is small; None: `x`."""
+  if cap is None:
+    return x
+  y = cap * jnp.tanh(x.astype(wide(x.dtype)) / cap)
+  return y.astype(x.dtype)
+
+
+def rotate(
+  x: jax.Array, positions: jax.Array, frequencies: np.ndarray
+) -> jax.Array:
   """Rotary position embedding in half-rotation form.
 
-  Coordinates `i` and `i + d_head / 2` form a plane, turned by
-  `position * theta ** (-2 i / d_head)` radians.
+  Of the first `2 * len(frequencies)` coordinates, `i` and `i + half` form a
+  plane, turned by `position * frequencies[i]`. The others stay.
 
   Args:
     x: `[batch, pos, head, d_head]`.
     positions: `[batch, pos]`, in tokens.
-    theta: base of the frequencies.
+    frequencies: `[half]`, radians per token.
 
   Returns:
     `[batch, pos, head, d_head]` in the type of `x`.
   """
-  dtype = wide(x.dtype)
-  half = x.shape[-1] // 2
-  frequency = theta ** (-jnp.arange(half, dtype=dtype) / half)
-  angle = positions.astype(dtype)[:, :, None, None] * frequency.reshape(
-    1, 1, 1, half
-  )
+  dtype, half = wide(x.dtype), len(frequencies)
+  frequencies = jnp.asarray(frequencies, dtype).reshape(1, 1, 1, half)
+  angle = positions.astype(dtype)[:, :, None, None] * frequencies
   cos, sin = jnp.cos(angle), jnp.sin(angle)
-  first, second = jnp.split(x.astype(dtype), 2, axis=-1)
-  turned = (first * cos - second * sin, second * cos + first * sin)
-  return jnp.concatenate(turned, axis=-1).astype(x.dtype)
+  y = x.astype(dtype)
+  first, second = y[..., :half], y[..., half : 2 * half]
+  turned = [first * cos - second * sin, second * cos + first * sin]
+  rest = [y[..., 2 * half :]] if 2 * half < x.shape[-1] else []
+  return jnp.concatenate(turned + rest, axis=-1).astype(x.dtype)

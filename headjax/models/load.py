@@ -9,12 +9,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from headjax.checks import check, check_choice, fail
 from headjax.models import (
   gguf,
   huggingface,
+  placement,
   runs,
+  shards,
   tensor_files,
   tokenizers,
   weights,
@@ -77,22 +80,30 @@ class LoadedModel:
 
 
 def load_model(
-  spec: str | os.PathLike[str], *, dtype: str = "float32"
+  spec: str | os.PathLike[str],
+  *,
+  dtype: str = "float32",
+  mesh: Mesh | None = None,
 ) -> LoadedModel:
   """Loads a pretrained model, or one of our own.
 
   Args:
     spec: a name (`smollm2-135m`), a Hugging Face folder (`config.json` and
-      safetensors, GPT-2 or Llama), a `.gguf` file (Llama), or the folder of a
-      training run: `RUN` is its newest checkpoint, `RUN@4096` that of step
-      4096.
+      safetensors, of a family in `families.FAMILIES`), a `.gguf` file (Llama),
+      or the folder of a training run: `RUN` is its newest checkpoint,
+      `RUN@4096` that of step 4096.
     dtype: of the parameters: bfloat16, float16, float32 or float64.
+    mesh: devices to split the parameters over, with the axes `fsdp` and
+      `tensor`; None leaves them on one device. Of a Hugging Face folder each
+      device reads only what it holds; the others are read whole first.
 
   Raises:
     ValueError: if there is no such model, or if its files are missing,
       damaged, unsupported or contradictory.
   """
   _check_dtype(dtype)
+  if mesh is not None:
+    placement.check_mesh(mesh)
   name = os.fspath(spec)
   if name in PACKAGED:
     package, install, file = PACKAGED[name]
@@ -104,15 +115,15 @@ def load_model(
       f"the file of {package}",
       f"run: {install} --force-reinstall",
     )
-    return _from_gguf(path, name, dtype)
+    return _split(_from_gguf(path, name, dtype), mesh)
   run = runs.find(name)
   if run:
-    return LoadedModel(*runs.read(*run, dtype))
+    return _split(LoadedModel(*runs.read(*run, dtype)), mesh)
   path = pathlib.Path(name)
   if name and path.is_dir():
-    return _from_folder(path, dtype)
+    return _from_folder(path, dtype, mesh)
   if path.is_file() and path.suffix == ".gguf":
-    return _from_gguf(path, path.stem, dtype)
+    return _split(_from_gguf(path, path.stem, dtype), mesh)
   fail(
     "model",
     repr(name),
@@ -138,18 +149,41 @@ def _from_gguf(path, name, dtype):
   tokenizer = None
   if "tokenizer.ggml.model" in fields:
     tokenizer = tokenizers.from_gguf(fields, name=name)
-  return _finish(config, arrays, tokenizer, name, [path])
+  params = _whole(config, arrays, name)
+  return _finish(config, params, tokenizer, name, [path])
 
 
-def _from_folder(path, dtype):
-  config, arrays = huggingface.read_folder(path, jnp.dtype(dtype))
+def _from_folder(path, dtype, mesh):
+  name = path.resolve().name
+  if mesh is None:
+    config, arrays = huggingface.read_folder(path, jnp.dtype(dtype))
+    params = _whole(config, arrays, name)
+  else:
+    opened = huggingface.open_folder(path)
+    config = opened.config
+    params = shards.read_sharded(opened, mesh, jnp.dtype(dtype), name)
   file = path / "tokenizer.json"
   tokenizer = tokenizers.from_file(file) if file.is_file() else None
   files = {tensor.file for tensor in tensor_files.catalogue(path).values()}
-  return _finish(config, arrays, tokenizer, path.resolve().name, sorted(files))
+  return _finish(config, params, tokenizer, name, sorted(files))
 
 
-def _finish(config, arrays, tokenizer, name, files):
+def _split(loaded, mesh):
+  """A model that is in memory, moved to the devices of a mesh."""
+  if mesh is None:
+    return loaded
+  where = placement.of_params(mesh, loaded.params)
+  params = jax.device_put(loaded.params, where)
+  return dataclasses.replace(loaded, params=params)
+
+
+def _whole(config, arrays, name):
+  params = weights.pack(config, arrays, name)
+  arrays.clear()
+  return _to_device(params)
+
+
+def _finish(config, params, tokenizer, name, files):
   if tokenizer is not None:
     check(
       tokenizer.d_vocab <= config.d_vocab,
@@ -158,11 +192,7 @@ def _finish(config, arrays, tokenizer, name, files):
       f"at most {config.d_vocab}, the rows of the embedding",
       "use the tokenizer that belongs to the weights",
     )
-  params = weights.pack(config, arrays, name)
-  arrays.clear()
-  return LoadedModel(
-    config, _to_device(params), tokenizer, name, _digest(files)
-  )
+  return LoadedModel(config, params, tokenizer, name, _digest(files))
 
 
 def _to_device(tree):

@@ -9,6 +9,7 @@ from headjax.models.config import ModelConfig
 from headjax.models.layers import INIT, rows, shift
 
 ACTIVATIONS = {
+  "geglu": functools.partial(jax.nn.gelu, approximate=True),
   "gelu": functools.partial(jax.nn.gelu, approximate=False),
   "gelu_tanh": functools.partial(jax.nn.gelu, approximate=True),
   "relu": jax.nn.relu,
@@ -31,8 +32,11 @@ class MLP(nn.Module):
     hidden = rows(x, self.param("W_in", INIT, into))
     if config.mlp_bias:
       hidden = shift(hidden, self.param("b_in", zeros, (d_mlp,)))
-    if config.mlp == "swiglu":
-      hidden = hidden * act(rows(x, self.param("W_gate", INIT, into)))
+    if config.gated:
+      gate = rows(x, self.param("W_gate", INIT, into))
+      if config.mlp_bias:
+        gate = shift(gate, self.param("b_gate", zeros, (d_mlp,)))
+      hidden = hidden * act(gate)
     else:
       hidden = act(hidden)
     # GPT-2's rule: what is written to the residual starts smaller, so that

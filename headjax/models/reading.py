@@ -30,14 +30,16 @@ class Reader(nn.Module):
 
   def setup(self):
     read = self.config.read
-    if read.whole:
+    if read.whole and self.config.norms_input:
       self.norm = Norm(self.config)
     if read.kind != "free":
       self.block_norm = Norm(self.config, n_axes=2)
 
   def __call__(self, resid: jax.Array, rotation: Rotation | None) -> Reads:
     read, d_head = self.config.read, self.config.d_head
-    whole = self.norm(resid) if read.whole else None
+    whole = None
+    if read.whole:
+      whole = self.norm(resid) if self.config.norms_input else resid
     if read.kind == "free":
       return Reads(whole, None)
     blocks = self.block_norm(read.apply(resid, rotation, d_head))

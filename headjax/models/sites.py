@@ -10,11 +10,21 @@ over heads is therefore one trace.
 Shapes, without the leading `layer` axis:
 
   resid_pre, attn_out, resid_mid, mlp_out, resid_post  [batch, pos, d_model]
-  q, k, v        [batch, pos, head, d_head]; after bias, before rotary, and
-                 per *query* head, also with grouped K/V heads
-  scores         [batch, head, query_pos, key_pos], scaled, before the mask
+  q, k, v        [batch, pos, head, d_head]; after bias, norm and clipping,
+                 before rotary, and per *query* head, also with grouped K/V
+                 heads
+  scores         [batch, head, query_pos, key_pos], scaled and capped, before
+                 the mask
   pattern        [batch, head, query_pos, key_pos]
   z              [batch, pos, head, d_head], before W_O
+  router_logits  [batch, pos, expert], in at least float32
+  router_weights [batch, pos, expert], 0 for experts that are not chosen
+
+attn_out and mlp_out are what the stream gains, so that resid_mid = resid_pre +
+attn_out: where a model norms the outputs of its halves (Gemma-2, OLMo-2), they
+are after that norm, and what a single head writes through W_O is only a part
+of what goes into it. A block whose halves are parallel has no resid_mid, and
+one without experts no router: `available` lists what a model has.
 
 In screening models q and k are d_key wide, q, k and v are read before they are
 brought to unit length, scores are the similarities in [-1, 1], before trim and
@@ -33,7 +43,7 @@ from headjax.models.config import ModelConfig
 
 SITES = (
     "resid_pre", "q", "k", "v", "scores", "pattern", "z", "attn_out",
-    "resid_mid", "mlp_out", "resid_post",
+    "resid_mid", "router_logits", "router_weights", "mlp_out", "resid_post",
 )  # fmt: skip
 
 
@@ -96,6 +106,8 @@ class Edits:
   z: tuple[Any, ...] = ()
   attn_out: tuple[Any, ...] = ()
   resid_mid: tuple[Any, ...] = ()
+  router_logits: tuple[Any, ...] = ()
+  router_weights: tuple[Any, ...] = ()
   mlp_out: tuple[Any, ...] = ()
   resid_post: tuple[Any, ...] = ()
 
@@ -104,8 +116,8 @@ class Edits:
 class Activations:
   """What a forward pass computed, one field per site, stacked over layers.
 
-  Inside `jit`, the fields that nobody reads cost nothing. With fused attention
-  `scores` and `pattern` are None.
+  Inside `jit`, the fields that nobody reads cost nothing. Sites that the model
+  does not have are None, and so are `scores` and `pattern` of fused attention.
   """
 
   resid_pre: jax.Array
@@ -116,7 +128,9 @@ class Activations:
   pattern: jax.Array | None
   z: jax.Array
   attn_out: jax.Array
-  resid_mid: jax.Array
+  resid_mid: jax.Array | None
+  router_logits: jax.Array | None
+  router_weights: jax.Array | None
   mlp_out: jax.Array
   resid_post: jax.Array
 
@@ -151,6 +165,30 @@ def _check_broadcast(edit: Edit | LinearEdit, shape: tuple[int, ...]) -> None:
     )
 
 
+def available(config: ModelConfig, *, explicit: bool = True) -> dict[str, str]:
+  """Which sites a model has, and why it lacks the others.
+
+  Args:
+    config: of the model.
+    explicit: whether attention shows its scores and pattern.
+
+  Returns:
+    site -> why there is none; "" for a site that there is.
+  """
+  lacking = {}
+  if not explicit:
+    why = "with attention='fused', where nothing in between exists"
+    lacking |= {"scores": why, "pattern": why}
+  if config.mlp == "none":
+    lacking["mlp_out"] = "in a model without an MLP"
+  if config.parallel:
+    lacking["resid_mid"] = "in a block whose halves are parallel"
+  if not config.n_experts:
+    why = "in a model without experts"
+    lacking |= {"router_logits": why, "router_weights": why}
+  return {site: lacking.get(site, "") for site in SITES}
+
+
 def check_edits(
   config: ModelConfig, edits: Edits, *, explicit: bool = True
 ) -> None:
@@ -164,29 +202,23 @@ def check_edits(
   Raises:
     ValueError: naming the site.
   """
-  for site in () if explicit else ("scores", "pattern"):
+  there = available(config, explicit=explicit)
+  others = ", ".join(site for site, why in there.items() if not why)
+  for site, why in there.items():
     check(
-      not getattr(edits, site),
+      not (why and getattr(edits, site)),
       f"edits.{site}",
-      "an edit with attention='fused'",
-      "none where nothing in between exists",
-      "run with attention='explicit'",
+      "an edit",
+      f"none {why}",
+      f"edit one of {others}",
     )
-  check(
-    not (edits.mlp_out and config.mlp == "none"),
-    "edits.mlp_out",
-    "an edit",
-    "none in a model without an MLP",
-    "edit attn_out or resid_post instead",
-  )
-  for site in SITES:
     for edit in getattr(edits, site):
       _check_rank(config, site, edit)
 
 
 def _check_rank(config: ModelConfig, site: str, edit: Edit | LinearEdit):
   """Refuses leaves whose axes would be taken for others."""
-  full = 4 if site.startswith("resid") or site.endswith("_out") else 5
+  full = 5 if site in ("q", "k", "v", "scores", "pattern", "z") else 4
   ranks = {"gate": (1, full)}
   if isinstance(edit, Edit):
     ranks["value"] = (1, full)

@@ -16,7 +16,8 @@ import numpy as np
 
 from headjax.models import sites
 from headjax.models.config import ModelConfig
-from headjax.models.layers import rotate, wide
+from headjax.models.layers import bend, rotate, wide
+from headjax.models.rotary import frequencies
 from headjax.models.sites import Edits
 
 
@@ -66,7 +67,10 @@ def turn(config: ModelConfig, x: jax.Array, context: Context) -> jax.Array:
   """Queries or keys turned to their positions, in rotary models."""
   if config.positions != "rotary":
     return x
-  return rotate(x, context.positions, config.rotary_theta)
+  planes = frequencies(
+    config.rotary_width, config.rotary_theta, config.rotary_scaling
+  )
+  return rotate(x, context.positions, planes)
 
 
 def attend(
@@ -94,14 +98,15 @@ def attend(
     `scores` and `pattern`, `[batch, head, query_pos, key_pos]` with the keys
     of all parts in order, and `z`, `[batch, query_pos, head, d_head]`.
   """
-  q = turn(config, q, context) * config.d_head**-0.5
+  q = turn(config, q, context) * config.score_scale
   mask = concatenate(
     [
       allowed(context, kv.context, causal=config.causal, window=window)
       for kv in parts
     ]
   )
-  scores = sites.apply(edits.scores, products(q, parts))
+  scores = bend(products(q, parts), config.score_cap)
+  scores = sites.apply(edits.scores, scores)
   pattern = sites.apply(edits.pattern, softmax(scores, mask))
   return scores, pattern, mixture(pattern, parts)
 

@@ -25,7 +25,8 @@ from headjax.models.config import ModelConfig
 def write_spaces(params: Any, config: ModelConfig) -> Basis:
   """`[layer, head, d_model, d_head]`: what each head can write.
 
-  A norm after the attention output is left out.
+  A norm after the attention output is left out: it scales the coordinates of
+  all heads' sum, so that no head writes in a space of its own behind it.
   """
   return write_space(weights.per_query_head(params, config, "W_O"))
 
@@ -45,7 +46,8 @@ def read_spaces(
     config: of the model.
     letter: one of `inputs(config)`; a value adapter is left out.
     folded: whether the gain and the centring of the norm count. With norms by
-      block, whose scales differ, they count as if the scales were equal.
+      block, whose scales differ, they count as if the scales were equal. A
+      norm of q and k, which scales all heads' coordinates, is left out.
 
   Returns:
     Basis `[layer, head, d_model, d_head]`, or d_key wide.
@@ -68,11 +70,16 @@ def read_spaces(
 
 def _space(params, config, W: jax.Array, name: str, folded: bool) -> Basis:
   """The space of a map after one norm, or after one norm a head."""
-  if not folded or config.norm == "none":
+  if not folded or config.norm == "none" or not config.norms_input:
     return weight_read_space(W)
-  gain = weights.get(params, name)
+  gain = weights.norm_gain(params, config, name)
+  gain = jnp.ones_like(W[..., 0]) if gain is None else gain
   gain = gain.reshape(gain.shape[0], -1, W.shape[-2])
-  return folded_read_space(W, gain, centred=config.norm == "layernorm")
+  return folded_read_space(W, gain, centred=_centres(config))
+
+
+def _centres(config: ModelConfig) -> bool:
+  return config.norm in ("layernorm", "layernorm_bare")
 
 
 def _normed_by_block(params, config, letter: str, folded: bool) -> Basis:
@@ -80,9 +87,10 @@ def _normed_by_block(params, config, letter: str, folded: bool) -> Basis:
   W = weights.per_query_head(params, config, f"W_{letter}")
   by_block = W.reshape(*W.shape[:2], -1, config.d_head, W.shape[-1])
   if folded and config.norm != "none":
-    gain = weights.get(params, "block_norm_gain")
-    by_block = by_block * gain[:, None, :, :, None]
-    if config.norm == "layernorm":
+    gain = weights.norm_gain(params, config, "block_norm_gain")
+    if gain is not None:
+      by_block = by_block * gain[:, None, :, :, None]
+    if _centres(config):
       by_block = by_block - by_block.mean(axis=-2, keepdims=True)
   blocks = jnp.asarray(config.read.dense(config.sizes), W.dtype)
   stream = jnp.einsum("lbde,lhbef->lhdf", blocks, by_block)

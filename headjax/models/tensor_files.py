@@ -111,19 +111,23 @@ def read(
   """
   by_file = collections.defaultdict(list)
   for name in names:
-    tensor = found[name]
-    check(
-      tensor.dtype in DTYPES,
-      f"{tensor.file}: tensor {name}",
-      f"type {tensor.dtype}",
-      "one of " + ", ".join(DTYPES),
-      "convert the weights to one of these types",
-    )
-    by_file[tensor.file].append(name)
+    check_type(name, found[name])
+    by_file[found[name].file].append(name)
   for file, members in by_file.items():
     with _opened(file) as tensors:
       for name in members:
         yield name, tensors.get_tensor(name)
+
+
+def check_type(name: str, tensor: StoredTensor) -> None:
+  """Fails unless the type of a tensor is one that can be read."""
+  check(
+    tensor.dtype in DTYPES,
+    f"{tensor.file}: tensor {name}",
+    f"type {tensor.dtype}",
+    "one of " + ", ".join(DTYPES),
+    "convert the weights to one of these types",
+  )
 
 
 def _sharded(folder):

@@ -14,9 +14,13 @@ Stored shapes, with a leading `layer` axis on everything inside a block:
   W_O        [layer, head, d_head, d_model], absent when the write is frozen
   b_Q        [layer, head, d_head]         b_K, b_V [layer, kv_head, d_head]
   b_O        [layer, d_model]
-  W_in, W_gate [layer, d_model, d_mlp]     W_out    [layer, d_mlp, d_model]
-  b_in       [layer, d_mlp]                b_out    [layer, d_model]
+  q_norm_gain [layer, head * d_head]       k_norm_gain [layer, kv_head * d_head]
+  W_in, W_gate [layer, d_model, d_mlp]     W_out    [layer, d_mlp, d_model];
+             of experts, with an expert axis after the layer's
+  W_router   [layer, d_model, expert]
+  b_in, b_gate [layer, d_mlp]              b_out    [layer, d_model]
   attn_norm_gain, attn_norm_bias, mlp_norm_gain, mlp_norm_bias [layer, d_model]
+  attn_out_norm_gain, mlp_out_norm_gain, and their biases, [layer, d_model]
   block_norm_gain, block_norm_bias [layer, head, d_head], of block readers
   adapter_in [layer, d_model, width]       adapter_out [layer, width, kv_width]
   final_norm_gain, final_norm_bias [d_model]
@@ -54,17 +58,27 @@ PATHS = {
   "b_K": ("blocks", "attention", "b_K"),
   "b_V": ("blocks", "attention", "b_V"),
   "b_O": ("blocks", "attention", "b_O"),
+  "q_norm_gain": ("blocks", "attention", "q_norm", "gain"),
+  "q_norm_bias": ("blocks", "attention", "q_norm", "bias"),
+  "k_norm_gain": ("blocks", "attention", "k_norm", "gain"),
+  "k_norm_bias": ("blocks", "attention", "k_norm", "bias"),
+  "attn_out_norm_gain": ("blocks", "attn_out_norm", "gain"),
+  "attn_out_norm_bias": ("blocks", "attn_out_norm", "bias"),
   "block_norm_gain": ("blocks", "reader", "block_norm", "gain"),
   "block_norm_bias": ("blocks", "reader", "block_norm", "bias"),
   "adapter_in": ("blocks", "attention", "adapter_in"),
   "adapter_out": ("blocks", "attention", "adapter_out"),
   "mlp_norm_gain": ("blocks", "mlp_norm", "gain"),
   "mlp_norm_bias": ("blocks", "mlp_norm", "bias"),
+  "W_router": ("blocks", "mlp", "W_router"),
   "W_in": ("blocks", "mlp", "W_in"),
   "W_gate": ("blocks", "mlp", "W_gate"),
   "W_out": ("blocks", "mlp", "W_out"),
   "b_in": ("blocks", "mlp", "b_in"),
+  "b_gate": ("blocks", "mlp", "b_gate"),
   "b_out": ("blocks", "mlp", "b_out"),
+  "mlp_out_norm_gain": ("blocks", "mlp_out_norm", "gain"),
+  "mlp_out_norm_bias": ("blocks", "mlp_out_norm", "bias"),
   "final_norm_gain": ("final_norm", "gain"),
   "final_norm_bias": ("final_norm", "bias"),
   "s_E": ("embed", "s_E"),
@@ -165,11 +179,28 @@ def get(params, name: str) -> jax.Array:
   return array
 
 
+def norm_gain(params, config: ModelConfig, name: str) -> jax.Array | None:
+  """What a norm multiplies by; None if it is bare or there is none.
+
+  Args:
+    params: of the model.
+    config: of the model.
+    name: of the gain, for instance `attn_norm_gain`.
+  """
+  gain = _lookup(params, PATHS[name])
+  if gain is None or config.norm != "rmsnorm_offset":
+    return gain
+  return 1 + gain
+
+
 def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
   """A head's matrices, whatever the design, with K/V heads repeated.
 
   A frozen write is its dense matrix; a block reader's map is that from the
-  whole stream (its block, then the map), without the norm in between.
+  whole stream (its block, then the map), without the norm in between. Where
+  the model norms the attention output (`config.norms_output`), what a head
+  writes through W_O is additive only before that norm, which mixes the heads.
+  Likewise q and k of all heads share a scale where there is a q/k norm.
 
   Args:
     params: of the model.

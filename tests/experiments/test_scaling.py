@@ -24,10 +24,9 @@ BATCH = 64
 MESHES = {
   "data": MeshShape(8, 1, 1),
   "fsdp": MeshShape(1, 8, 1),
-  "both": MeshShape(2, 4, 1),
   "all": MeshShape(2, 2, 2),
 }
-CASES = [("llama", "fsdp"), ("llama", "all"), ("gpt2", "data"), ("gpt2", "all")]
+CASES = [("llama", "fsdp"), ("llama", "all"), ("gpt2", "data")]
 
 
 @functools.cache
@@ -75,11 +74,11 @@ def test_arguments_are_the_share_of_the_state():
 
 
 def test_a_line_says_what_the_program_does():
-  case = scaling.Case(LLAMA, MESHES["data"], BATCH)
-  row = scaling.measure(case, jax.devices())
+  row = scaling.describe(*program("llama", "fsdp"))
   n = 2 * (4 * 32 * 32 + 3 * 32 * 80 + 2 * 32) + 2 * 48 * 32 + 32
   assert row["parameters"] == f"{n:,}"
-  assert row["all-gather_n"] == "0" < row["all-reduce_n"]
+  # 7 matrices of 2 layers, forward and backward, and 2 embeddings.
+  assert row["all-gather_n"] == "30"
   assert 0 <= float(row["arguments_gib"]) - float(row["state_gib"]) < 0.001
 
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import FAMILIES, random_model, random_pairs
+from helpers import FAMILIES, PUBLIC, random_model, random_pairs
 from one_line import refusal
 
 from headjax.interventions.attribution import attribute_heads
@@ -16,7 +16,7 @@ from headjax.models.sites import Edit, Edits
 
 
 def setting(family, seed=0):
-  model, _ = random_model(FAMILIES[family], seed)
+  model, _ = random_model((FAMILIES | PUBLIC)[family], seed)
   pairs = random_pairs(model.config, [8, 5, 7], [3, 1, -1])
   return model, pairs
 
@@ -36,7 +36,15 @@ def effects_of(model, pairs, site, gate):
 
 
 @pytest.mark.parametrize(
-  ("family", "site"), [("gpt2", "z"), ("llama_kv2", "k"), ("gpt2", "q")]
+  ("family", "site"),
+  [
+    ("gpt2", "z"),
+    ("llama_kv2", "k"),
+    ("gpt2", "q"),
+    ("gemma2", "z"),
+    ("neox", "v"),
+    ("olmoe", "k"),
+  ],
 )
 def test_attribution_is_the_slope_of_the_effect(family, site, x64):
   model, pairs = setting(family)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import FAMILIES
+from helpers import FAMILIES, PUBLIC
 
 from headjax.interventions import cost
 from headjax.models import weights
@@ -14,14 +14,17 @@ def matrices(config, names):
   return sum(int(np.prod(shapes[n][1:])) for n in names if n in shapes)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama_kv2"])
+@pytest.mark.parametrize("family", ["gpt2", "llama_kv2", "olmoe"])
 def test_sweep_cost_is_that_of_a_loop(family):
-  config = FAMILIES[family]
+  config = (FAMILIES | PUBLIC)[family]
   start, answer = np.array([3, 0, 5]), np.array([7, 2, 5])
   q = matrices(config, ["W_Q"])
   kv = matrices(config, ["W_K", "W_V"])
   out = matrices(config, ["W_O"])
   mlp = matrices(config, ["W_in", "W_gate", "W_out"])
+  if config.n_experts:
+    assert matrices(config, ["W_router"]) == 16 * 5
+    mlp = 16 * 5 + mlp * 2 // 5  # two of five experts
   per_key = 2 * config.n_heads * config.d_head
   total = 0
   for first, last in zip(start.tolist(), answer.tolist(), strict=True):

@@ -113,6 +113,7 @@ def test_chunks_and_devices_do_not_matter(x64, monkeypatch, method):
     return sizes[-1]
 
   monkeypatch.setattr(chunks, "plan", noted)
+  monkeypatch.setattr(jax, "local_device_count", lambda: 4)
   spread = patch_heads(model, pairs, method)
   monkeypatch.setattr(jax, "local_device_count", lambda: 1)
   whole = patch_heads(model, pairs, method)

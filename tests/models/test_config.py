@@ -3,9 +3,10 @@
 import dataclasses
 
 import pytest
-from helpers import GPT2, LLAMA
+from helpers import GPT2, LLAMA, PUBLIC, SCREENING
 
 from headjax.models.config import ModelConfig
+from headjax.models.rotary import Scaling
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,27 @@ from headjax.models.config import ModelConfig
     (LLAMA, "windows", (3, 3)),
     (LLAMA, "windows", (0, -1, 0)),
     (LLAMA, "windows", ()),
+    (GPT2, "norm_at", "post"),
+    (GPT2, "rotary_fraction", 0.5),
+    (LLAMA, "rotary_fraction", 0.0),
+    (LLAMA, "rotary_fraction", 1.5),
+    (LLAMA, "rotary_fraction", 0.5),  # 3 of 6 coordinates
+    (LLAMA, "score_cap", 0.0),
+    (LLAMA, "logit_cap", -1.0),
+    (LLAMA, "score_dim", 0),
+    (LLAMA, "qkv_clip", -1.0),
+    (LLAMA, "embed_scale", 0.0),
+    (LLAMA, "experts_per_token", 2),
+    (LLAMA, "experts_normed", True),
+    (PUBLIC["olmoe"], "experts_per_token", 6),
+    (PUBLIC["olmoe"], "experts_per_token", 0),
+    (PUBLIC["olmoe"], "mlp", "gelu"),
+    (PUBLIC["olmoe"], "mlp_bias", True),
+    (PUBLIC["gemma2"], "parallel", True),
+    (PUBLIC["olmo"], "norm_at", "both"),
+    (GPT2, "rotary_scaling", Scaling("linear", 2.0)),
+    (SCREENING, "logit_cap", 30.0),
+    (SCREENING, "qk_norm", True),
   ],
 )
 def test_bad_field_is_refused_by_name(config, field, value):

@@ -97,14 +97,23 @@ def test_config_json(tmp_path):
   check_all(2, 250, path, folder, raw, len(raw))
 
 
-def test_config_values(tmp_path):
-  folder = shutil.copytree(FIXTURES / "gpt2_tied", tmp_path / "values")
+@pytest.mark.parametrize(
+  "name",
+  ["gpt2_tied"]
+  + [
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("neox", "llama3", "qwen2", "gemma2", "olmo", "olmoe")
+  ],
+)
+def test_config_values(tmp_path, name):
+  folder = shutil.copytree(FIXTURES / name, tmp_path / "values")
   path = folder / "config.json"
   content = json.loads(path.read_text())
   strange = [0, -1, 2**70, 1e300, float("nan"), None, True, "x", [], {}]
-  for name in content:
+  # Also what a file may have and this one has not.
+  for field in {*content, "rope_scaling", "layer_types", "head_dim"}:
     for value in strange:
-      path.write_text(json.dumps(content | {name: value}))
+      path.write_text(json.dumps(content | {field: value}))
       attempt(folder)
 
 

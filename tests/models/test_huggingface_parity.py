@@ -14,7 +14,7 @@ from headjax.models.decoder import run, unembed
 from headjax.models.load import load_model
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
-NAMES = ["gpt2_tied", "gpt2_untied", "llama_kv1", "llama_kv2", "llama_kv4"]
+NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))
 
 
 @pytest.fixture(params=NAMES)
@@ -52,6 +52,66 @@ def test_float64_agrees_to_ten_digits(folder):
     logits, resid, expected = forward(folder, "float64")
   np.testing.assert_allclose(logits, expected["logits_64"], rtol=0, atol=1e-10)
   np.testing.assert_allclose(resid, expected["resid_64"], rtol=0, atol=1e-10)
+
+
+def junk_on(side, tokens):
+  """The tokens with three wrong ones on a side, and what `run` is told."""
+  n_pos = tokens.shape[1]
+  line = np.arange(n_pos + 3)
+  wrong = np.full((len(tokens), 3), 7, tokens.dtype)
+  if side == "left":
+    real, positions = line >= 3, np.maximum(line - 3, 0)
+    tokens = np.hstack([wrong, tokens])
+  else:
+    real, positions = line < n_pos, line
+    tokens = np.hstack([tokens, wrong])
+  told = [np.tile(x, (len(tokens), 1)) for x in (positions, real)]
+  return jnp.asarray(tokens), *map(jnp.asarray, told), real
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_changes_only_the_last_bits(folder, side):
+  loaded = load_model(folder)
+  with np.load(folder / "expected.npz", allow_pickle=False) as file:
+    tokens, want = file["tokens"], file["logits"]
+  tokens, positions, valid, real = junk_on(side, tokens)
+  resid, _ = run(
+    loaded.model, loaded.params, tokens, positions=positions, key_valid=valid
+  )
+  logits = unembed(loaded.model, loaded.params, resid)[:, real]
+  scale = np.abs(want).max()
+  assert np.abs(logits - want).max() < 1e-5 * scale
+
+
+@pytest.mark.parametrize("name", ["olmoe", "olmoe_normed"])
+def test_every_token_has_the_experts_that_transformers_chose(name):
+  loaded = load_model(FIXTURES / name)
+  with np.load(FIXTURES / name / "expected.npz", allow_pickle=False) as file:
+    expected = dict(file)
+  tokens = jnp.asarray(expected["tokens"])
+  _, acts = run(loaded.model, loaded.params, tokens)
+  weights = np.asarray(acts.router_weights)
+  assert ((weights > 0).sum(-1) == 2).all()
+  chosen = np.argsort(-weights, axis=-1)[..., :2]
+  np.testing.assert_array_equal(np.sort(chosen, -1), expected["chosen"])
+  assert len(np.unique(expected["chosen"])) == 5, "all experts are used"
+  np.testing.assert_allclose(
+    acts.router_logits, expected["router"], rtol=0, atol=5e-5
+  )
+  sums = weights.sum(-1)
+  np.testing.assert_array_equal(
+    np.abs(sums - 1) < 1e-5, np.full(sums.shape, name == "olmoe_normed")
+  )
+
+
+def test_bfloat16_is_as_near_to_float64_as_that_of_transformers(folder):
+  logits, _, expected = forward(folder, "bfloat16")
+  exact = expected["logits_64"]
+  ours, theirs = (
+    np.abs(np.asarray(found, float) - exact).mean()
+    for found in (logits, expected["logits_16"])
+  )
+  assert ours < 1.5 * theirs + 1e-3
 
 
 def test_heads_matter_in_the_fixtures(folder):

@@ -6,13 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import GPT2, LLAMA, random_model, random_tokens
+from helpers import GPT2, LLAMA, PUBLIC, random_model, random_tokens
+from one_line import refusal
 
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import run
-from headjax.models.sites import SITES, Edit, Edits, LinearEdit
+from headjax.models.sites import SITES, Edit, Edits, LinearEdit, available
 
-FAMILIES = {"gpt2": GPT2, "llama": LLAMA}
+FAMILIES = {"gpt2": GPT2, "llama": LLAMA} | {
+  name: PUBLIC[name] for name in ("neox", "gemma2", "olmoe")
+}
 BATCH, N_POS = 2, 7
 
 
@@ -22,7 +25,12 @@ def shape_of(config: ModelConfig, site: str) -> tuple[int, ...]:
     return (config.n_layers, BATCH, N_POS, heads, d_head)
   if site in ("scores", "pattern"):
     return (config.n_layers, BATCH, heads, N_POS, N_POS)
-  return (config.n_layers, BATCH, N_POS, config.d_model)
+  width = config.n_experts if site.startswith("router") else config.d_model
+  return (config.n_layers, BATCH, N_POS, width)
+
+
+def sites_of(config):
+  return [site for site, lacking in available(config).items() if not lacking]
 
 
 def shut(value):
@@ -42,7 +50,9 @@ def setting(request):
   config = FAMILIES[request.param]
   model, _ = random_model(config, dtype="float32")
   tokens = jnp.asarray(random_tokens(config, (BATCH, N_POS)))
-  idle = {site: (shut(noise(shape_of(config, site))),) for site in SITES}
+  idle = {
+    site: (shut(noise(shape_of(config, site))),) for site in sites_of(config)
+  }
 
   def forward(**edits):
     edits = Edits(**(idle | edits))
@@ -96,6 +106,8 @@ def test_shut_gates_at_every_site_change_no_bit(setting):
 @pytest.mark.parametrize("site", SITES)
 def test_open_gate_replaces_its_site_and_changes_the_output(setting, site):
   model, _, forward, (resid, _) = setting
+  if site not in sites_of(model.config):
+    return
   value = noise(shape_of(model.config, site), seed=1)
   edited, acts = forward(**{site: (opened(value),)})
   assert np.abs(edited - resid).max() > 1e-3
@@ -106,6 +118,9 @@ def test_open_gate_replaces_its_site_and_changes_the_output(setting, site):
 def test_own_value_changes_no_bit(setting, site):
   model, _, forward, clean = setting
   value = getattr(clean[1], site)
+  if value is None:
+    assert site not in sites_of(model.config)
+    return
   assert value.shape == shape_of(model.config, site)
   assert_same(forward(**{site: (opened(jnp.asarray(value)),)}), clean)
 
@@ -126,7 +141,7 @@ def test_edit_at_one_layer_leaves_earlier_layers_alone(setting):
   model, _, forward, (_, clean) = setting
   gate = jnp.zeros((3, 1, 1, 1, 1)).at[1].set(1)
   _, acts = forward(z=(Edit(gate, noise((3, 1, 1, 1, 1))),))
-  for site in SITES:
+  for site in sites_of(model.config):
     a, b = getattr(acts, site), getattr(clean, site)
     np.testing.assert_array_equal(a[0], b[0])
     assert np.abs(a[2] - b[2]).max() > 0, site
@@ -212,6 +227,21 @@ def test_edit_that_does_not_fit_is_refused(gate, value):
   with pytest.raises(ValueError, match="edit") as error:
     run(model.model, model.params, tokens, edits)
   assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+  ("name", "site", "why"),
+  [
+    ("gpt2", "router_logits", "without experts"),
+    ("gemma2", "router_weights", "without experts"),
+    ("neox", "resid_mid", "parallel"),
+  ],
+)
+def test_edit_of_a_site_that_a_model_lacks_is_refused(name, site, why):
+  model, _ = random_model(FAMILIES[name], dtype="float32")
+  edit = Edit(jnp.ones((3, 1, 1, 1)), jnp.ones((3, 1, 1, 1)))
+  with refusal(f"edits.{site}: got an edit", why, "resid_pre, q, k, v"):
+    run(model.model, model.params, jnp.zeros((1, 3), int), edits_of(site, edit))
 
 
 def test_edit_of_the_mlp_is_refused_in_a_model_without_one():

@@ -16,6 +16,7 @@ from headjax.data.pairs import PromptPairs
 from headjax.interventions.heads import patch_heads
 from headjax.models.decoder import run, unembed
 from headjax.models.load import load_model
+from headjax.models.saving import save_model
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "reference"
 
@@ -113,3 +114,20 @@ def test_head_effects_are_those_of_another_library(model):
   order = np.argsort(mean, axis=None)[::-1][:2]
   top = [tuple(map(int, np.unravel_index(i, mean.shape))) for i in order]
   assert top == [(26, 0), (27, 8)]
+
+
+@pytest.mark.slow
+def test_the_same_model_in_a_safetensors_folder(model, published, tmp_path):
+  save_model(model, tmp_path, shard_bytes=200_000_000)
+  assert len(list(tmp_path.glob("*.safetensors"))) >= 3
+  again = load_model(tmp_path)
+  assert again.config == model.config
+  assert again.tokenizer.digest == model.tokenizer.digest
+  assert again.tokenizer.bos == model.tokenizer.bos
+  ids = jnp.asarray(published["tokens_0"])[None]
+
+  def logits(loaded):
+    resid, _ = run(loaded.model, loaded.params, ids)
+    return unembed(loaded.model, loaded.params, resid)
+
+  np.testing.assert_allclose(logits(again), logits(model), rtol=0, atol=1e-4)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from helpers import GPT2, LLAMA, SCREENING, random_model
+from helpers import GPT2, LLAMA, PUBLIC, SCREENING, random_model
 from one_line import refusal
 
 from headjax.geometry.designs import ReadDesign, WriteDesign
@@ -16,6 +16,9 @@ CONFIGS = {
   "gpt2": GPT2,
   "llama": LLAMA,
   "screening": SCREENING,
+  "gain from 1": PUBLIC["gemma2"],
+  "bare norm": PUBLIC["olmo"],
+  "norm behind": PUBLIC["olmo2"],
   "block": dataclasses.replace(BASE, read=ReadDesign("block")),
   "rotated block": dataclasses.replace(BASE, read=ReadDesign("block", LAYERS)),
   "one block": dataclasses.replace(BASE, read=ReadDesign("block", (), "K")),
@@ -61,12 +64,15 @@ def slow_map(config, raw, letter, layer, head, folded):
 
 
 def normed(config, raw, x, layer, block, folded):
-  if not folded or config.norm == "none":
+  if not folded or config.norm == "none" or config.norm_at == "output":
     return x
-  if config.norm == "layernorm":
+  if config.norm in ("layernorm", "layernorm_bare"):
     x = x - x.mean()
+  if config.norm == "layernorm_bare":
+    return x
   if block is None:
-    return x * raw["attn_norm_gain"][layer]
+    one = config.norm == "rmsnorm_offset"
+    return x * (one + raw["attn_norm_gain"][layer])
   return x * raw["block_norm_gain"][layer, block]
 
 

@@ -3,13 +3,13 @@
 import jax
 import numpy as np
 import pytest
-from helpers import FAMILIES, GPT2, LLAMA, random_model, random_weights
+from helpers import FAMILIES, GPT2, LLAMA, PUBLIC, random_model, random_weights
 
 from headjax.models import weights
 
 
 def test_every_weight_comes_back_under_its_name():
-  for config in FAMILIES.values():
+  for config in (FAMILIES | PUBLIC).values():
     raw = random_weights(config, 0)
     params = weights.pack(config, raw, "file")
     assert len(jax.tree.leaves(params)) == len(raw)
