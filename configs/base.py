@@ -34,7 +34,8 @@ def _data() -> ConfigDict:
   # is generated. "R" has 0.2e9 tokens, "S" 1.07e9.
   data.corpus = "R"
   data.folder = "corpora"  # where the corpora are
-  # "replacement": sequences start anywhere, again and again; "once": in order.
+  # "replacement": sequences start anywhere, again and again; "once": every
+  # token once, in windows whose order the seed draws.
   data.sampling = "replacement"
   return data
 

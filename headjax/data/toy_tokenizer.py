@@ -27,8 +27,8 @@ _BARE = (
 
 def tokenizer() -> Tokenizer:
   """The vocabulary of the toy language; every other word is unknown."""
-  spaced = [f" {form}" for pool in _SPACED for form in forms(pool)]
-  bare = [form for pool in _BARE for form in forms(pool)]
+  spaced = [f" {form}" for pool in _SPACED for form in _forms(pool)]
+  bare = [form for pool in _BARE for form in _forms(pool)]
   every = (END_OF_TEXT, UNKNOWN, *words.MARKS, *spaced, *bare)
   ids = {token: i for i, token in enumerate(dict.fromkeys(every))}
   backend = backends.Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
@@ -40,7 +40,7 @@ def tokenizer() -> Tokenizer:
   return Tokenizer(backend, "toy", ids[END_OF_TEXT])
 
 
-def forms(pool) -> list[str]:
+def _forms(pool) -> list[str]:
   """The words of a pool in order, both forms of those that have two."""
   pairs = [(word,) if isinstance(word, str) else word for word in pool]
   return list(itertools.chain.from_iterable(pairs))

@@ -232,7 +232,7 @@ class Block(nn.Module):
     """
     config = self.config
     if config.norms_output:
-      written = self.attn_out_norm(written)
+      written = _settled(self.attn_out_norm(written))
     attn_out = sites.apply(edits.attn_out, written)
     # The halves of a parallel block read the same stream.
     stream = resid_pre + attn_out
@@ -261,5 +261,15 @@ class Block(nn.Module):
     else:
       y = self.mlp(x)
     if config.norms_output:
-      y = self.mlp_out_norm(y)
+      y = _settled(self.mlp_out_norm(y))
     return routing, sites.apply(edits.mlp_out, y)
+
+
+def _settled(x: jax.Array) -> jax.Array:
+  """The same, rounded as it would be were it read.
+
+  A product and a sum that follow each other may become one operation with one
+  rounding, so that an edit which changes nothing would change the last bit. A
+  comparison keeps them apart; a barrier does not, on CPUs.
+  """
+  return jnp.maximum(x, jnp.finfo(x.dtype).min)

@@ -51,7 +51,7 @@ def both(config, **context):
 def test_fused_attention_gives_the_same_stream(name, backend, x64):
   explicit, fused, seen = both(FAMILIES[name])
   # JAX's own attention has its softmax in float32.
-  tolerance = 1e-12 if backend == "cpu" else 3e-5
+  tolerance = 1e-12 if backend == "cpu" else 1e-4
   np.testing.assert_allclose(fused, explicit, rtol=0, atol=tolerance)
   assert seen.scores is None and seen.pattern is None and seen.z is not None
 
@@ -67,7 +67,7 @@ def test_left_padding_is_left_out(config, backend, x64):
   explicit, fused, _ = both(config, **context)
   plain, _, _ = both(config)
   real = np.asarray(context["key_valid"])[..., None]
-  tolerance = 1e-12 if backend == "cpu" else 3e-5
+  tolerance = 1e-12 if backend == "cpu" else 1e-4
   difference = np.where(real, fused - explicit, 0)
   np.testing.assert_allclose(difference, 0, atol=tolerance)
   assert abs(explicit - plain)[1:].max() > 1e-3
@@ -79,7 +79,7 @@ def test_edits_of_what_is_not_there_are_refused():
   for site in ("scores", "pattern"):
     gate = jnp.zeros((3, 1, 1, 1, 1))
     edits = Edits(**{site: (Edit(gate, gate),)})
-    with refusal(f"edits.{site}: got an edit with attention='fused'"):
+    with refusal(f"edits.{site}: got an edit", "attention='fused'"):
       run(model.model, model.params, ids, edits, attention="fused")
   with refusal("attention: got 'flash'", "explicit, fused"):
     run(model.model, model.params, ids, attention="flash")
