@@ -104,6 +104,7 @@ def test_every_token_has_the_experts_that_transformers_chose(name):
   )
 
 
+@pytest.mark.slow
 def test_bfloat16_is_as_near_to_float64_as_that_of_transformers(folder):
   logits, _, expected = forward(folder, "bfloat16")
   exact = expected["logits_64"]
