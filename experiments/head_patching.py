@@ -14,18 +14,16 @@ A task is a name (sva, quote, plural) or a .jsonl file with one object a line:
    "answer": " is", "foil": " are"}
 """
 
-import csv
 import pathlib
 
 from headjax import command_line, load_model, load_task, patch_heads, results
 from headjax.data import SPLITS
-from headjax.files import atomic
 from headjax.interventions.chunks import GIB
 from headjax.interventions.heads import ABLATIONS, METHODS
 from headjax.interventions.questions import POSITIONS, check_pairs
 from headjax.interventions.record import HEAD_SITES
 from headjax.reports.figures import head_heatmap, save_figure
-from headjax.reports.summary import Summary, summarise, table
+from headjax.reports.summary import Summary, save_table, summarise, table
 
 
 def parse(argv):
@@ -123,14 +121,6 @@ def print_summaries(summaries: list[Summary]):
     )
     for head in summary.top:
       print(f"  {head}")
-
-
-def save_table(rows, path):
-  """Writes the table as CSV."""
-  with atomic(path) as part, open(part, "w", newline="") as file:
-    writer = csv.DictWriter(file, rows[0])
-    writer.writeheader()
-    writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,15 @@ a step (`step1000`, `step2000`, ..., as Pythia's revisions). OUT gets
     --split evaluation --examples 32 --out results/learned-sva
 """
 
-import csv
-
 from headjax import command_line, load_task, results
 from headjax.data import SPLITS
-from headjax.files import atomic
 from headjax.interventions.chunks import GIB
 from headjax.interventions.heads import ABLATIONS, METHODS
 from headjax.interventions.questions import POSITIONS, check_pairs
 from headjax.interventions.record import HEAD_SITES
 from headjax.interventions.series import at_step, patch_series
 from headjax.models.series import find_series, load_series
-from headjax.reports.summary import summarise, table
+from headjax.reports.summary import save_table, summarise, table
 
 
 def parse(argv):
@@ -67,11 +64,10 @@ def main(argv):
   steps = result.step.values.tolist()
   rows = [summarise(at_step(result, step)).row for step in steps]
   print("\n" + table(rows))
-  with atomic(out / "summary.csv") as part, open(part, "w", newline="") as file:
-    writer = csv.DictWriter(file, ["step", *rows[0]])
-    writer.writeheader()
-    for step, row in zip(steps, rows, strict=True):
-      writer.writerow({"step": step} | row)
+  labelled = zip(steps, rows, strict=True)
+  save_table(
+    [{"step": step} | row for step, row in labelled], out / "summary.csv"
+  )
   print(f"\nwritten to {out}")
 
 

@@ -6,7 +6,6 @@ r"""How did the loss fall? Draws the loss curves of some runs.
 writes loss.png and loss.pdf, and prints the last losses.
 """
 
-import json
 import pathlib
 
 import numpy as np
@@ -15,7 +14,7 @@ from headjax import command_line
 from headjax.checks import check
 from headjax.reports.figures import save_figure
 from headjax.reports.loss_curves import Curve, loss_figure
-from headjax.training.recorder import METRICS
+from headjax.training.recorder import METRICS, read_metrics
 
 
 def parse(argv):
@@ -51,7 +50,7 @@ def read_curve(folder: pathlib.Path) -> Curve:
     "the folder of a run",
     "check the path",
   )
-  lines = [json.loads(line) for line in file.read_text().splitlines()]
+  lines = read_metrics(folder)
   steps = {line["step"]: line["tokens"] for line in lines if "tokens" in line}
   rate = max(steps.values()) / max(steps) if steps else 0
   trained = [line for line in lines if "loss" in line]

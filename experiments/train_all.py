@@ -15,7 +15,6 @@ status is 1 if a training failed, and 143 or 130 after a signal.
 
 import dataclasses
 import itertools
-import json
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from headjax.checks import check
 from headjax.models import checkpoints, runs
 from headjax.training import from_config, workdir
 from headjax.training.from_config import Settings
-from headjax.training.recorder import METRICS
+from headjax.training.recorder import read_metrics
 
 TRAIN = (sys.executable, "-m", "headjax.train")
 
@@ -192,12 +191,8 @@ def print_table(found: list[Run], status: dict[str, str]) -> None:
 
 def metrics(folder: epath.Path) -> tuple[str, str]:
   """The last validation loss and the last speed of a run, where there are."""
-  path, last = folder / METRICS, {}
-  for text in path.read_text().splitlines() if path.exists() else ():
-    try:
-      line = json.loads(text)
-    except ValueError:  # cut off when the run was
-      continue
+  last = {}
+  for line in read_metrics(folder):
     last |= {key: value for key, value in line.items() if value is not None}
   loss, speed = (last.get(k) for k in ("validation_loss", "tokens_per_s"))
   return (

@@ -13,7 +13,6 @@ import os
 import pathlib
 import platform
 import subprocess
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -22,6 +21,7 @@ import xarray as xr
 
 from headjax.checks import check, fail
 from headjax.files import atomic
+from headjax.models.packages import installed_version
 
 if TYPE_CHECKING:
   from headjax.data.pairs import PromptPairs
@@ -128,7 +128,7 @@ def provenance(
     "device_count": jax.device_count(),
     "chunk": chunk,
     "wall_s": wall_s,
-    MARK: _installed_version(),
+    MARK: installed_version("headjax"),
     "jax_version": jax.__version__,
     "numpy_version": np.__version__,
     "python_version": platform.python_version(),
@@ -146,13 +146,6 @@ def _attribute(value: Any) -> str | int | float:
 
 def _plain(value: Any) -> Any:
   return value.item() if isinstance(value, np.generic) else value
-
-
-def _installed_version() -> str:
-  try:
-    return metadata.version("headjax")
-  except metadata.PackageNotFoundError:
-    return "not installed"
 
 
 def git_revision(checkout: pathlib.Path) -> str:

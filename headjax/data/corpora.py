@@ -9,7 +9,6 @@ The same command gives the same bytes, whatever the number of workers and
 however often it was interrupted.
 """
 
-import importlib.metadata
 import os
 import pathlib
 import shutil
@@ -28,6 +27,7 @@ from headjax.data.manifest import (
 )
 from headjax.data.shards import PartialFolder
 from headjax.data.token_files import check_files, sha256
+from headjax.models.packages import installed_version
 
 VALIDATION_TOKENS = 2_000_000  # at most, unless a number is asked for
 _ALL = 1 << 62  # more tokens than there are
@@ -216,13 +216,5 @@ def _manifest(partial, source, encoder, seed, shared):
     if shared is None
     else shared.validation,
     tokenizer_sha256=sha256(partial.path / TOKENIZER),
-    packages={name: _installed(name) for name in packages},
+    packages={name: installed_version(name) for name in packages},
   )
-
-
-def _installed(package):
-  """The version of a package; a checkout of headjax need not be installed."""
-  try:
-    return importlib.metadata.version(package)
-  except importlib.metadata.PackageNotFoundError:
-    return "not installed"

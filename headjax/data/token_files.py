@@ -18,8 +18,6 @@ from headjax.data.manifest import TOKENIZER, Manifest, read_manifest
 from headjax.models import tokenizers
 from headjax.models.tokenizers import Tokenizer
 
-_CHUNK = 1 << 24  # bytes hashed at a time
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Corpus:
@@ -64,7 +62,7 @@ class Corpus:
     """Sequences to train on.
 
     Args:
-      seed: of the order; any integer. Without effect on "once".
+      seed: of the draws; any integer.
       indices: `[sequence]` integers from 0: step * batch + row.
       length: tokens of a sequence, targets included: context plus 1.
 
@@ -193,11 +191,8 @@ def sha256(path: pathlib.Path) -> str:
   check(
     path.is_file(), str(path), "no such file", "a file", "copy the corpus again"
   )
-  content = hashlib.sha256()
   with open(path, "rb", buffering=0) as file:
-    while chunk := file.read(_CHUNK):
-      content.update(chunk)
-  return content.hexdigest()
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _mapped(folder, file, dtype):

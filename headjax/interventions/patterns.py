@@ -25,8 +25,7 @@ from headjax.interventions.sweep import PRECISION
 from headjax.models.decoder import Decoder
 from headjax.models.layerwise import scan_layers
 from headjax.models.load import LoadedModel
-from headjax.models.prompts import check_prompts
-from headjax.models.softmax import Context
+from headjax.models.prompts import check_prompts, padded_context
 
 
 def head_scores(
@@ -128,14 +127,16 @@ def _sums(model: Decoder, params: Any, tokens, lengths):
     weight = weights.astype(acts.pattern.dtype)
     return jnp.einsum("bhqk,nbqk->bnh", acts.pattern, weight)
 
-  sums = scan_layers(model, params, tokens, _context(tokens, lengths), see)[1]
+  sums = scan_layers(
+    model, params, tokens, padded_context(tokens, lengths), see
+  )[1]
   return jnp.moveaxis(sums, 0, 2), (weights > 0).any(-1).sum(-1).T
 
 
 @functools.partial(jax.jit, static_argnames=("model",))
 def _maps(model: Decoder, params: Any, tokens, lengths):
   """`[batch, layer, head, query, key]`."""
-  context = _context(tokens, lengths)
+  context = padded_context(tokens, lengths)
   asks = context.key_valid[:, None, :, None]
 
   def see(_, acts):
@@ -143,11 +144,6 @@ def _maps(model: Decoder, params: Any, tokens, lengths):
 
   maps = scan_layers(model, params, tokens, context, see)[1]
   return (jnp.moveaxis(maps, 0, 1),)
-
-
-def _context(tokens, lengths) -> Context:
-  line = jnp.arange(tokens.shape[1], dtype=jnp.int32)[None]
-  return Context(jnp.broadcast_to(line, tokens.shape), line < lengths[:, None])
 
 
 def _chunk(model, tokens, n_maps, budget_bytes, kept=1) -> int:

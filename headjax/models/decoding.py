@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from headjax.models.block import Block
 from headjax.models.decoder import Decoder
 from headjax.models.layerwise import scan_layers
+from headjax.models.prompts import padded_context
 from headjax.models.sites import Activations, Edits
 from headjax.models.softmax import KV, Context
 
@@ -70,15 +71,13 @@ def prefill(
     The final stream of each row's last token, `[batch, d_model]`, and the
     cache.
   """
-  line = jnp.arange(tokens.shape[1], dtype=jnp.int32)[None]
-  positions = jnp.broadcast_to(line, tokens.shape)
-  context = Context(positions, positions < lengths[:, None])
+  context = padded_context(tokens, lengths)
   resid, (k, v) = scan_layers(
     model, params, tokens, context, _keys(model, context, shared), edits
   )
   last = (lengths - 1)[:, None, None]
   empty = Context(
-    jnp.pad(positions, ((0, 0), (0, room))),
+    jnp.pad(context.positions, ((0, 0), (0, room))),
     jnp.pad(context.key_valid, ((0, 0), (0, room))),
   )
   slots = ((0, 0), (0, 0), (0, room), (0, 0), (0, 0))

@@ -1,4 +1,4 @@
-"""Where are the data files that an installed package carries?
+"""What is installed? Versions, and data files that packages carry.
 
 Packages are located, never imported: only their files are of interest, and
 importing them would run their code.
@@ -6,6 +6,7 @@ importing them would run their code.
 
 import importlib.util
 import pathlib
+from importlib import metadata
 
 from headjax.checks import check
 
@@ -29,3 +30,11 @@ def data_folder(package: str, install: str) -> pathlib.Path:
     f"run: {install}",
   )
   return pathlib.Path(spec.origin).parent
+
+
+def installed_version(package: str) -> str:
+  """The version of a distribution, or "not installed", as of a checkout."""
+  try:
+    return metadata.version(package)
+  except metadata.PackageNotFoundError:
+    return "not installed"

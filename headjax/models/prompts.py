@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from headjax.checks import check
 from headjax.models.config import ModelConfig
-from headjax.models.decoder import check_tokens
+from headjax.models.decoder import check_tokens, default_context
+from headjax.models.softmax import Context
 
 NARROWEST = 16  # tokens
 
@@ -62,6 +65,17 @@ def check_prompts(
     "shorten the prompt, or ask for fewer",
   )
   return found.astype(np.int32), lengths.astype(np.int32)
+
+
+def padded_context(tokens: jax.Array, lengths: jax.Array) -> Context:
+  """Where prompts padded on the right stand; traceable.
+
+  Args:
+    tokens: `[batch, pos]` ids.
+    lengths: `[batch]`, in tokens; what is beyond is not attended to.
+  """
+  line = jnp.arange(tokens.shape[1], dtype=jnp.int32)[None]
+  return default_context(tokens, key_valid=line < lengths[:, None])
 
 
 def bucket(n_tokens: int, n_ctx: int) -> int:

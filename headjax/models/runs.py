@@ -19,19 +19,15 @@ from etils import epath
 
 from headjax.checks import check, fail
 from headjax.files import is_remote
-from headjax.models import checkpoints, tokenizers
+from headjax.models import checkpoints, tokenizers, weights
 from headjax.models.checksums import named_leaves
 from headjax.models.config import ModelConfig
-from headjax.models.decoder import Decoder
 from headjax.models.from_config import model_config
 from headjax.models.tokenizers import Tokenizer
-from headjax.models.weights import check_finite
 
 MARK = "headjax_run"  # the key of run.json by which it is known
 MANIFEST = "run.json"
 CONFIG = "config.json"
-TOKENIZER = "tokenizer.json"
-TOKENIZER_CONFIG = "tokenizer_config.json"
 CHECKPOINTS = "checkpoints"
 PARAMS = "params"  # the part of a checkpoint that is the model
 _NEWEST = "newest"
@@ -72,7 +68,7 @@ def read(
   )
   params = jax.tree.map(lambda x: jnp.asarray(x, dtype), saved[PARAMS])
   for leaf, array in named_leaves(params).items():
-    check_finite(np.asarray(array), f"{name}: {leaf}")
+    weights.check_finite(np.asarray(array), f"{name}: {leaf}")
   return config, params, read_tokenizer(folder), name, meta.digest(PARAMS)
 
 
@@ -98,10 +94,10 @@ def read_json(path: epath.Path) -> dict[str, Any]:
 
 def read_tokenizer(folder: epath.Path) -> Tokenizer | None:
   """The tokenizer of a run, named after its folder."""
-  if not (folder / TOKENIZER).exists():
+  if not (folder / tokenizers.FILE).exists():
     return None
   with _local(folder) as place:
-    read = tokenizers.from_file(place / TOKENIZER)
+    read = tokenizers.from_file(place / tokenizers.FILE)
   return Tokenizer(read.backend, folder.resolve().name, read.bos)
 
 
@@ -112,7 +108,7 @@ def _local(folder: epath.Path) -> Iterator[pathlib.Path]:
     yield pathlib.Path(folder)
     return
   with tempfile.TemporaryDirectory() as place:
-    for name in (TOKENIZER, TOKENIZER_CONFIG):
+    for name in (tokenizers.FILE, tokenizers.CONFIG_FILE):
       if (folder / name).exists():
         pathlib.Path(place, name).write_text((folder / name).read_text())
     yield pathlib.Path(place)
@@ -134,9 +130,6 @@ def _chosen(folder: epath.Path, step: str) -> int:
 
 def _expected(folder: epath.Path, step: int, config: ModelConfig) -> Any:
   """The parameter tree of a config, in the type that was saved."""
-  tree = jax.eval_shape(
-    Decoder(config).init, jax.random.key(0), jnp.zeros((1, 1), jnp.int32)
-  )["params"]
   saved = checkpoints.read_meta(folder / CHECKPOINTS, step).parts[PARAMS]
   [dtype] = {leaf["dtype"] for leaf in saved.values()}
   check(
@@ -147,9 +140,11 @@ def _expected(folder: epath.Path, step: int, config: ModelConfig) -> Any:
     "call jax.config.update('jax_enable_x64', True) first",
   )
   here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-  return jax.tree.map(
-    lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=here), tree
-  )
+  leaves = {
+    name: jax.ShapeDtypeStruct(shape, dtype, sharding=here)
+    for name, shape in weights.shapes(config).items()
+  }
+  return weights.nested(leaves)
 
 
 def _section(plain: Any) -> Any:

@@ -1,17 +1,14 @@
 """How does a model become a Hugging Face folder that others can load?"""
 
-import json
 import os
 import pathlib
 
 import jax
 import numpy as np
 
-from headjax import files
 from headjax.checks import check
-from headjax.models import families, huggingface, weights
+from headjax.models import families, huggingface, tokenizers, weights
 from headjax.models.load import LoadedModel
-from headjax.models.tokenizers import Tokenizer
 
 
 def save_model(
@@ -70,7 +67,7 @@ def save_model(
     "pad_token_id": None,
   }
   if tokenizer is not None:
-    _write_tokenizer(folder, tokenizer)
+    tokenizers.write(tokenizer, folder)
   huggingface.write_folder(
     folder,
     model.config,
@@ -82,11 +79,3 @@ def save_model(
     extra=extra,
     shard_bytes=shard_bytes,
   )
-
-
-def _write_tokenizer(folder: pathlib.Path, tokenizer: Tokenizer) -> None:
-  backend = tokenizer.backend
-  files.write_text(folder / "tokenizer.json", backend.to_str(pretty=True))
-  if tokenizer.bos is not None:
-    named = {"bos_token": backend.id_to_token(tokenizer.bos)}
-    files.write_text(folder / "tokenizer_config.json", json.dumps(named))

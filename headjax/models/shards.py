@@ -53,26 +53,27 @@ def read_sharded(
     largest = max(math.prod(piece.shape) for piece in pieces[name])
     return largest + math.prod(where[name].shard_shape(shapes[name]))
 
-  params: dict[str, Any] = {}
+  arrays = {}
   for name in sorted(pieces, key=transient, reverse=True):
     shape, sharding, parts = shapes[name], where[name], []
     for extent, devices in _parts(sharding, shape).items():
       part = _read(views, pieces[name], extent, dtype, f"{source}: {name}")
       parts += [jax.device_put(part, device) for device in devices]
       del part
-    array = jax.make_array_from_single_device_arrays(shape, sharding, parts)
-    _nest(params, weights.PATHS[name], array)
-  return params
+    arrays[name] = jax.make_array_from_single_device_arrays(
+      shape, sharding, parts
+    )
+  return weights.nested(arrays)
 
 
 def shardings(config: ModelConfig, mesh: Mesh) -> dict[str, NamedSharding]:
   """Weight -> its sharding."""
   shapes = weights.shapes(config)
-  tree: dict[str, Any] = {}
-  for name, shape in shapes.items():
-    leaf = jax.ShapeDtypeStruct(shape, np.float32)
-    _nest(tree, weights.PATHS[name], leaf)
-  placed = placement.of_params(mesh, tree)
+  leaves = {
+    name: jax.ShapeDtypeStruct(shape, np.float32)
+    for name, shape in shapes.items()
+  }
+  placed = placement.of_params(mesh, weights.nested(leaves))
   return {name: weights.get(placed, name) for name in shapes}
 
 
@@ -161,10 +162,3 @@ def _read(views, pieces, extent, dtype, field) -> np.ndarray:
     del found
     weights.check_finite(part[place], field)
   return part
-
-
-def _nest(tree: dict[str, Any], path: tuple[str, ...], leaf: Any) -> None:
-  *folders, last = path
-  for folder in folders:
-    tree = tree.setdefault(folder, {})
-  tree[last] = leaf

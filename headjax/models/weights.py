@@ -31,6 +31,7 @@ s_w, s_r, s_O [layer, head] and s_E, s_F [].
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -128,7 +129,6 @@ def pack(
       "one" if name in expected else "none for this architecture",
       "check that the config belongs to the weights",
     )
-  params: dict[str, Any] = {}
   for name, array in weights.items():
     check(
       array.shape == expected[name],
@@ -138,11 +138,18 @@ def pack(
       "check that the config belongs to the weights",
     )
     check_finite(array, f"{source}: {name}")
-    *folders, leaf = PATHS[name]
+  return nested(weights)
+
+
+def nested(leaves: Mapping[str, Any]) -> dict[str, Any]:
+  """The parameter tree whose leaves are given by their weights' names."""
+  params: dict[str, Any] = {}
+  for name, leaf in leaves.items():
+    *folders, last = PATHS[name]
     node = params
     for folder in folders:
       node = node.setdefault(folder, {})
-    node[leaf] = array
+    node[last] = leaf
   return params
 
 

@@ -4,12 +4,15 @@ The same call on a loaded file gives the numbers that the run printed: every
 resampling is seeded.
 """
 
+import csv
 import dataclasses
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 
+from headjax.files import atomic
 from headjax.statistics import (
   Concentration,
   Lanes,
@@ -119,6 +122,16 @@ def _top_heads(result, count):
     values = (interval.estimate[at], interval.low[at], interval.high[at])
     heads.append(Head(int(at[0]), int(at[1]), *map(float, values)))
   return tuple(heads)
+
+
+def save_table(
+  rows: Sequence[Mapping[str, str | int]], path: str | os.PathLike
+) -> None:
+  """Writes rows of labelled cells as CSV."""
+  with atomic(path) as part, open(part, "w", newline="") as file:
+    writer = csv.DictWriter(file, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:

@@ -71,14 +71,19 @@ def corpus(config: Any) -> Corpus | Toy:
     folder = pathlib.Path(data.folder) / data.corpus
     return open_corpus(folder, sampling=data.sampling, d_vocab=d_vocab)
   toy = Toy()
+  check_vocabulary(toy, d_vocab)
+  return toy
+
+
+def check_vocabulary(corpus: Corpus | Toy, d_vocab: int) -> None:
+  """Refuses a model with fewer ids than a corpus."""
   check(
-    toy.d_vocab <= d_vocab,
+    corpus.d_vocab <= d_vocab,
     "model.d_vocab",
     d_vocab,
-    f"at least {toy.d_vocab}, the ids of corpus {toy.name}",
-    "set it to that",
+    f"at least {corpus.d_vocab}, the ids of corpus {corpus.name}",
+    "set it to that, or use another corpus",
   )
-  return toy
 
 
 def _taken(cls: type, section: Any, **known: Any) -> Any:

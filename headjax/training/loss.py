@@ -11,6 +11,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from headjax.models.layers import wide
+
 
 def cross_entropy(
   x: jax.Array, W_U: jax.Array, targets: jax.Array, *, n_rows: int
@@ -41,7 +43,7 @@ def _mean(width, x, W_U, targets):
     return total + (jax.nn.logsumexp(logits, -1) - true).sum(), None
 
   parts = (_split(x, width), _split(targets, width))
-  zero = jnp.zeros((), _wide(x))
+  zero = jnp.zeros((), wide(x.dtype))
   return jax.lax.scan(portion, zero, parts)[0] / targets.size
 
 
@@ -62,7 +64,7 @@ def _forward(width, x, W_U, targets):
     return (total, dW), jnp.einsum("bpv,vd->bpd", error, W_U)
 
   parts = (_split(x, width), _split(targets, width))
-  start = (jnp.zeros((), _wide(x)), jnp.zeros(W_U.shape, _wide(x)))
+  start = (jnp.zeros((), wide(x.dtype)), jnp.zeros(W_U.shape, wide(x.dtype)))
   (total, dW), dx = jax.lax.scan(portion, start, parts)
   dx = jnp.moveaxis(dx, 0, 1).reshape(x.shape)
   return total / targets.size, (dx, dW.astype(W_U.dtype))
@@ -70,11 +72,7 @@ def _forward(width, x, W_U, targets):
 
 def _backward(width, gradients, cotangent):
   dx, dW = gradients
-  return (
-    (dx * cotangent.astype(dx.dtype)),
-    (dW * cotangent.astype(dW.dtype)),
-    None,
-  )
+  return dx * cotangent.astype(dx.dtype), dW * cotangent.astype(dW.dtype), None
 
 
 _mean.defvjp(_forward, _backward)
@@ -83,7 +81,7 @@ _mean.defvjp(_forward, _backward)
 def _logits(rows, target, W_U):
   """Logits `[batch, width, vocab]`, and those of the targets."""
   logits = jnp.einsum(
-    "bpd,vd->bpv", rows, W_U, preferred_element_type=_wide(rows)
+    "bpd,vd->bpv", rows, W_U, preferred_element_type=wide(rows.dtype)
   )
   true = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
   return logits, true
@@ -93,7 +91,3 @@ def _split(array, width):
   """`[portion, batch, width, ...]`."""
   batch, pos, *rest = array.shape
   return jnp.moveaxis(array.reshape(batch, pos // width, width, *rest), 1, 0)
-
-
-def _wide(x):
-  return jnp.promote_types(x.dtype, jnp.float32)

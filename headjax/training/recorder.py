@@ -24,6 +24,18 @@ from headjax.files import is_remote, write_text
 METRICS = "metrics.jsonl"
 
 
+def read_metrics(folder: epath.PathLike) -> list[dict[str, Any]]:
+  """The metrics of a run so far, an object a line; none before it begins."""
+  path = epath.Path(folder) / METRICS
+  lines = []
+  for text in path.read_text().splitlines() if path.exists() else ():
+    try:
+      lines.append(json.loads(text))
+    except ValueError:  # cut off when the run was
+      break
+  return lines
+
+
 class Recorder:
   """Writes the metrics of one run; see `Silence`."""
 
@@ -96,18 +108,10 @@ class Recorder:
     self._copy()
 
   def _kept(self) -> list[dict[str, Any]]:
-    path = self.folder / METRICS
-    if self._resumed is None or not path.exists():
+    if self._resumed is None:
       return []
-    kept = []
-    for text in path.read_text().splitlines():
-      try:
-        line = json.loads(text)
-      except ValueError:  # cut off when the run was
-        break
-      if line["step"] <= self._resumed:
-        kept.append(line)
-    return kept
+    lines = read_metrics(self.folder)
+    return [line for line in lines if line["step"] <= self._resumed]
 
   def _event(self, step: int, **content: Any) -> None:
     self._events.write_event(Event(wall_time=time.time(), step=step, **content))

@@ -17,7 +17,7 @@ from headjax.files import is_remote
 from headjax.models import checkpoints, runs
 from headjax.models.checkpoint_writer import set_aside
 from headjax.training import workdir
-from headjax.training.from_config import Settings
+from headjax.training.from_config import Settings, check_vocabulary
 from headjax.training.lock import Lock
 from headjax.training.sharding import make_mesh
 from headjax.training.step import Trainer, TrainState
@@ -54,13 +54,7 @@ def check_corpus(settings: Settings, corpus: Corpus | Toy) -> None:
     f"a multiple of train.batch_size = {batch_size}",
     "change one of them",
   )
-  check(
-    corpus.d_vocab <= settings.model.d_vocab,
-    "model.d_vocab",
-    settings.model.d_vocab,
-    f"at least {corpus.d_vocab}, the ids of corpus {corpus.name}",
-    "set it to that, or use another corpus",
-  )
+  check_vocabulary(corpus, settings.model.d_vocab)
   length = settings.model.n_ctx + 1
   corpus.check(length, schedule.steps * batch_size, validation)
 

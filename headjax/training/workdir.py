@@ -17,7 +17,6 @@ import platform
 import socket
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 import jax
@@ -27,8 +26,8 @@ from headjax.checks import check
 from headjax.data.token_files import Corpus
 from headjax.data.toy import Toy
 from headjax.files import write_text
-from headjax.models import runs
-from headjax.models.tokenizers import Tokenizer
+from headjax.models import runs, tokenizers
+from headjax.models.packages import installed_version
 from headjax.results import git_revision
 
 # Fields that change no number of a run, only what is told and kept of it, or
@@ -128,7 +127,7 @@ def write(
   manifest.setdefault("starts", []).append(_start(mesh, step))
   write_text(path, json.dumps(manifest, indent=2) + "\n")
   write_text(folder / runs.CONFIG, json.dumps(config, indent=2) + "\n")
-  _write_tokenizer(folder, corpus.tokenizer)
+  tokenizers.write(corpus.tokenizer, folder)
 
 
 def _start(mesh: Mapping[str, int], step: int) -> dict[str, Any]:
@@ -143,24 +142,9 @@ def _start(mesh: Mapping[str, int], step: int) -> dict[str, Any]:
     "device_kind": device.device_kind,
     "mesh": dict(mesh),
     "python": platform.python_version(),
-    "versions": {name: _version(name) for name in _PACKAGES},
+    "versions": {name: installed_version(name) for name in _PACKAGES},
     "git_revision": git_revision(pathlib.Path(__file__).parents[2]),
   }
-
-
-def _version(package: str) -> str:
-  try:
-    return metadata.version(package)
-  except metadata.PackageNotFoundError:
-    return "not installed"
-
-
-def _write_tokenizer(folder: epath.Path, tokenizer: Tokenizer) -> None:
-  if tokenizer.bos is not None:
-    token = tokenizer.backend.id_to_token(tokenizer.bos)
-    text = json.dumps({"bos_token": token})
-    write_text(folder / runs.TOKENIZER_CONFIG, text)
-  write_text(folder / runs.TOKENIZER, tokenizer.backend.to_str())
 
 
 def flat(section: Any, prefix: str = "") -> dict[str, Any]:

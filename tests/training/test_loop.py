@@ -13,7 +13,7 @@ from one_line import refusal
 from training_runs import StandIn, metrics, settings
 
 from headjax.data.toy import Toy
-from headjax.models import checkpoints, runs
+from headjax.models import checkpoints, runs, tokenizers
 from headjax.training import loop, start
 from headjax.training.loop import Outcome, train
 
@@ -95,7 +95,7 @@ def test_a_run_leaves_what_its_schedule_says(run):
   assert [x["step"] for x in lines if "validation_loss" in x] == [0, 6, 12]
   assert lines[1]["tokens"] == 1 * 8 * 16
   names = {path.name for path in run.folder.iterdir()}
-  assert {runs.MANIFEST, runs.CONFIG, runs.TOKENIZER, "run.lock"} <= names
+  assert {runs.MANIFEST, runs.CONFIG, tokenizers.FILE, "run.lock"} <= names
   assert runs.is_run(run.folder)
 
 
