@@ -1,20 +1,15 @@
 """Does the geometry report draw any model, and list every configuration?"""
 
 import csv
-import importlib.util
 import io
-import pathlib
 
 import pytest
 import tiny_folder
 
 from configs import geometry
+from experiments import geometry_report
 from headjax import command_line
 
-PATH = pathlib.Path(__file__).parents[2] / "experiments" / "geometry_report.py"
-SPEC = importlib.util.spec_from_file_location("geometry_report_script", PATH)
-SCRIPT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SCRIPT)
 TABLES = {"angles", "conservation", "heads", "pairs", "summary"}
 PICTURES = {"alignment", "angles", "reads", "writes"}
 
@@ -26,7 +21,7 @@ def call(tmp_path, monkeypatch):
 
   def run(*argv):
     with pytest.raises(SystemExit) as ended:
-      command_line.run(SCRIPT.main, [str(word) for word in argv])
+      command_line.run(geometry_report.main, [str(word) for word in argv])
     return ended.value.code
 
   return run

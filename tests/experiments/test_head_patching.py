@@ -1,22 +1,16 @@
 """Does the script do what it says, and end well when it cannot?"""
 
 import csv
-import importlib.util
-import pathlib
 
 import numpy as np
 import pytest
 import tiny_folder
 
+from experiments import head_patching
 from headjax import command_line, patch_heads, results
 from headjax.data.jsonl import from_jsonl
 from headjax.models.load import load_model
 from headjax.reports.summary import summarise
-
-PATH = pathlib.Path(__file__).parents[2] / "experiments" / "head_patching.py"
-SPEC = importlib.util.spec_from_file_location("head_patching_script", PATH)
-SCRIPT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SCRIPT)
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def call(tmp_path, monkeypatch):
       values = value if isinstance(value, list) else [value]
       argv += [f"--{name.replace('_', '-')}", *map(str, values)]
     with pytest.raises(SystemExit) as ended:
-      command_line.run(SCRIPT.main, argv)
+      command_line.run(head_patching.main, argv)
     return ended.value.code
 
   return run

@@ -1,20 +1,13 @@
 """Does the script score heads, and show tokens beside their ids?"""
 
-import importlib.util
-import pathlib
-
 import numpy as np
 import pytest
 import tiny_folder
 
+from experiments import head_scores
 from headjax import command_line, results
 from headjax.models.copying import copying_scores
 from headjax.models.load import load_model
-
-PATH = pathlib.Path(__file__).parents[2] / "experiments" / "head_scores.py"
-SPEC = importlib.util.spec_from_file_location("head_scores_script", PATH)
-SCRIPT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SCRIPT)
 
 
 @pytest.fixture
@@ -27,7 +20,7 @@ def call(tmp_path, monkeypatch):
     given = {"model": tmp_path / "model", "out": tmp_path / "out", "length": 6}
     argv = [x for k, v in (given | options).items() for x in (f"--{k}", str(v))]
     with pytest.raises(SystemExit) as ended:
-      command_line.run(SCRIPT.main, argv)
+      command_line.run(head_scores.main, argv)
     return ended.value.code
 
   return run

@@ -1,22 +1,16 @@
 """Does the script measure a series, and end well when it cannot?"""
 
 import csv
-import importlib.util
 import json
-import pathlib
 
 import numpy as np
 import pytest
 import tiny_folder
 
+from experiments import head_series
 from headjax import command_line, results
 from headjax.interventions.series import at_step
 from headjax.reports.summary import summarise
-
-PATH = pathlib.Path(__file__).parents[2] / "experiments" / "head_series.py"
-SPEC = importlib.util.spec_from_file_location("head_series_script", PATH)
-SCRIPT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SCRIPT)
 
 
 @pytest.fixture
@@ -34,7 +28,7 @@ def call(tmp_path, monkeypatch):
     given |= {"out": tmp_path / "out"} | options
     argv = [x for k, v in given.items() for x in (f"--{k}", str(v))]
     with pytest.raises(SystemExit) as ended:
-      command_line.run(SCRIPT.main, argv)
+      command_line.run(head_series.main, argv)
     return ended.value.code
 
   return run

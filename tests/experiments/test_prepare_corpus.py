@@ -1,20 +1,15 @@
 """Does the script make what it says, and end well when it cannot?"""
 
-import importlib.util
 import json
-import pathlib
 
 import numpy as np
 import pytest
 import tiny_corpus
 
+from experiments import prepare_corpus
 from headjax import command_line
 from headjax.data.token_files import open_corpus
 
-PATH = pathlib.Path(__file__).parents[2] / "experiments" / "prepare_corpus.py"
-SPEC = importlib.util.spec_from_file_location("prepare_corpus_script", PATH)
-SCRIPT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SCRIPT)
 TEXTS = tiny_corpus.documents(300)
 
 
@@ -36,7 +31,7 @@ def call(tmp_path, monkeypatch):
     for name, value in given.items():
       argv += [f"--{name.replace('_', '-')}", str(value)]
     with pytest.raises(SystemExit) as ended:
-      command_line.run(SCRIPT.main, argv)
+      command_line.run(prepare_corpus.main, argv)
     return ended.value.code
 
   return run

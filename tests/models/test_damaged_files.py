@@ -5,17 +5,16 @@ memory that the reader asks for is bounded by the size of the file.
 """
 
 import json
-import pathlib
 import shutil
 import tracemalloc
 
 import gguf_files
 import numpy as np
 import pytest
+from fixture_folders import FIXTURES
 
 from headjax.models.load import load_model
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 EXTREME = [0, 1, 2**16, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**64 - 1]
 
 

@@ -2,45 +2,18 @@
 
 import dataclasses
 import json
-import pathlib
-import shutil
 
 import numpy as np
 import pytest
+from fixture_folders import ABSENT, FIXTURES, change_config, change_tensors
 from one_line import refusal
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from headjax.models import huggingface
 from headjax.models.families import FAMILIES, fitting
 from headjax.models.load import load_model
 from headjax.models.rotary import Scaling
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
-ABSENT = object()
 SLIDING, FULL = "sliding_attention", "full_attention"
-
-
-@pytest.fixture
-def copy(tmp_path):
-  return lambda name: shutil.copytree(FIXTURES / name, tmp_path / name)
-
-
-def change_config(folder, **changes):
-  path = folder / "config.json"
-  content = json.loads(path.read_text()) | changes
-  content = {k: v for k, v in content.items() if v is not ABSENT}
-  path.write_text(json.dumps(content))
-  return folder
-
-
-def change_tensors(folder, change):
-  path = folder / "model.safetensors"
-  with safe_open(path, framework="np") as file:
-    tensors = {name: file.get_tensor(name) for name in file.keys()}
-  change(tensors)
-  save_file(tensors, path)
-  return folder
 
 
 def config_of(folder):

@@ -1,40 +1,17 @@
 """Which folders are refused, and does the message name what is wrong?"""
 
 import json
-import pathlib
 import shutil
 
 import ml_dtypes
 import numpy as np
 import pytest
+from fixture_folders import change_config, change_tensors
 from one_line import refusal
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from headjax.models import huggingface
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-
-
-@pytest.fixture
-def copy(tmp_path):
-  return lambda name: shutil.copytree(FIXTURES / name, tmp_path / name)
-
-
-def change_config(folder, **changes):
-  path = folder / "config.json"
-  content = json.loads(path.read_text()) | changes
-  path.write_text(json.dumps(content))
-
-
-def change_tensors(folder, change):
-  """Rewrites the weights after `change(tensors)` has edited the dict."""
-  path = folder / WEIGHTS
-  with safe_open(path, framework="np") as file:
-    tensors = {name: file.get_tensor(name) for name in file.keys()}
-  change(tensors)
-  save_file(tensors, path)
 
 
 def change_index(folder, change):

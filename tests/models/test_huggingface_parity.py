@@ -3,17 +3,15 @@
 `fixtures/make_huggingface.py` made the folders and the expected values.
 """
 
-import pathlib
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fixture_folders import FIXTURES
 
 from headjax.models.decoder import run, unembed
 from headjax.models.load import load_model
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))
 
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import pathlib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import tiny_folder
+from fixture_folders import FIXTURES
 from helpers import GPT2, LLAMA, PUBLIC, SCREENING, random_model
 from one_line import refusal
 from safetensors import safe_open
@@ -17,7 +17,6 @@ from headjax.geometry.designs import WriteDesign
 from headjax.models.load import load_model
 from headjax.models.saving import save_model
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 # Heads that together are as wide as the stream, as GPT-2 wants them.
 SQUARE = dataclasses.replace(GPT2, d_model=20)
 NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))

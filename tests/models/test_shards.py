@@ -12,14 +12,13 @@ import gguf_files
 import jax
 import numpy as np
 import pytest
+from fixture_folders import FIXTURES
 from jax.sharding import AxisType
 from one_line import refusal
 from safetensors.numpy import load_file, save_file
 
 from headjax.models import huggingface, placement, shards
 from headjax.models.load import load_model
-
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 
 
 def mesh(**sizes):

@@ -1,0 +1,28 @@
+"""The Hugging Face folders of the fixtures, and changes of a copy of one."""
+
+import json
+import pathlib
+
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+ABSENT = object()  # a field of config.json that is to be removed
+
+
+def change_config(folder, **changes):
+  path = folder / "config.json"
+  content = json.loads(path.read_text()) | changes
+  content = {k: v for k, v in content.items() if v is not ABSENT}
+  path.write_text(json.dumps(content))
+  return folder
+
+
+def change_tensors(folder, change):
+  """Rewrites the weights after `change(tensors)` has edited the dict."""
+  path = folder / "model.safetensors"
+  with safe_open(path, framework="np") as file:
+    tensors = {name: file.get_tensor(name) for name in file.keys()}
+  change(tensors)
+  save_file(tensors, path)
+  return folder
