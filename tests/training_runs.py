@@ -59,12 +59,15 @@ def command(workdir, changes=()) -> list[str]:
   return ["--config=configs/base.py", f"--workdir={workdir}", *overrides]
 
 
-def start(arguments, cache, **environment) -> subprocess.Popen:
+def start(
+  arguments, cache, *, program=("-m", "headjax.train"), **environment
+) -> subprocess.Popen:
   """Begins a run in a process with one device.
 
   Args:
     arguments: of the command.
     cache: a folder for compiled programs, for the next processes to use.
+    program: what Python runs.
     **environment: further variables.
   """
   variables = os.environ | {
@@ -73,7 +76,7 @@ def start(arguments, cache, **environment) -> subprocess.Popen:
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
   }
   return subprocess.Popen(
-    [sys.executable, "-m", "headjax.train", *arguments],
+    [sys.executable, *program, *arguments],
     cwd=ROOT,
     env=variables | environment,
     stdout=subprocess.PIPE,

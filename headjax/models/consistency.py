@@ -18,6 +18,7 @@ _COUNTS = (
   "n_layers", "n_heads", "n_kv_heads", "d_model", "d_head", "d_vocab", "n_ctx",
   "d_key", "screening_window",
 )  # fmt: skip
+_LARGEST = 2**31 - 1  # that an array's index can hold
 _POSITIVE = (
   "rotary_theta", "embed_scale", "qkv_clip", "score_dim", "score_cap",
   "logit_cap",
@@ -39,7 +40,7 @@ def check_config(config) -> None:
   """
   for field in _COUNTS:
     got = getattr(config, field)
-    check(got >= 1, field, got, "at least 1", "set it to a positive integer")
+    check(1 <= got <= _LARGEST, field, got, f"1 to {_LARGEST}", "correct it")
   for field, choices in CHOICES.items():
     check_choice(field, getattr(config, field), choices)
   for field in _POSITIVE:
@@ -55,10 +56,11 @@ def check_config(config) -> None:
 
 def _check_sizes(config):
   check(
-    (config.d_mlp == 0) == (config.mlp == "none") and config.d_mlp >= 0,
+    (config.d_mlp == 0) == (config.mlp == "none")
+    and 0 <= config.d_mlp <= _LARGEST,
     "d_mlp",
     f"{config.d_mlp} with mlp={config.mlp!r}",
-    "0 exactly when mlp is 'none'",
+    f"0 when mlp is 'none', else 1 to {_LARGEST}",
     "set both or neither",
   )
   if config.n_heads % config.n_kv_heads:
@@ -69,10 +71,11 @@ def _check_sizes(config):
       "let every K/V head serve the same number of query heads",
     )
   check(
-    len(config.windows) == config.n_layers and min(config.windows) >= 0,
+    len(config.windows) == config.n_layers
+    and 0 <= min(config.windows) <= max(config.windows) <= _LARGEST,
     "windows",
     config.windows,
-    f"{config.n_layers} non-negative lengths",
+    f"{config.n_layers} lengths of 0 to {_LARGEST}",
     "give one window a layer, 0 for full attention",
   )
 

@@ -56,8 +56,9 @@ def read_file(
   """
   header = read_header(path, KINDS)
   config = _config(header, str(path))
-  layout = layout_tables.llama(config, LLAMA_NAMES, interleaved=True)
   shapes = {name: tensor.shape for name, tensor in header.tensors.items()}
+  layouts.check_heads(config, shapes.values(), str(path))
+  layout = layout_tables.llama(config, LLAMA_NAMES, interleaved=True)
   layouts.check_layout(layout, shapes, str(path))
   tensors = (
     (name, _numbers(tensor)) for name, tensor in header.tensors.items()

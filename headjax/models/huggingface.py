@@ -77,9 +77,10 @@ def open_folder(folder: str | os.PathLike[str]) -> Opened:
   family = families.named(fields)
   found = tensor_files.catalogue(folder)
   config = family.read(fields, len(found))
-  layout = family.layout(config)
   stored = _known(family, config, found, str(folder))
   shapes = {short: found[name].shape for short, name in stored.items()}
+  layouts.check_heads(config, shapes.values(), str(folder))
+  layout = family.layout(config)
   layouts.check_layout(layout, shapes, str(folder))
   return Opened(config, layout, found, stored)
 

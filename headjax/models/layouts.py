@@ -7,6 +7,7 @@ size costs no memory.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -120,5 +121,29 @@ def check_layers(n_layers: int, n_tensors: int, source: str) -> None:
     f"{source}: number of layers, or of all their experts",
     n_layers,
     f"at most {n_tensors}, the number of tensors",
+    "check that the config belongs to the weights",
+  )
+
+
+def check_heads(
+  config: ModelConfig, found: Iterable[tuple[int, ...]], source: str
+) -> None:
+  """Fails if the queries of one layer alone were more than a file holds.
+
+  Rotary angles are as many as a head is wide, and exist before shapes can be
+  compared; this bounds them by the file's size.
+
+  Args:
+    config: the architecture.
+    found: shapes of the tensors that are there.
+    source: the folder or file, for the message.
+  """
+  held = sum(map(math.prod, found))
+  check(
+    config.d_model * config.n_heads * config.d_head <= held,
+    f"{source}: heads",
+    f"{config.n_heads} of {config.d_head} coordinates, reading"
+    f" {config.d_model}",
+    f"at most {held} weights, as many as are there",
     "check that the config belongs to the weights",
   )

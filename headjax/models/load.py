@@ -172,7 +172,7 @@ def _split(loaded, mesh):
   """A model that is in memory, moved to the devices of a mesh."""
   if mesh is None:
     return loaded
-  where = placement.of_params(mesh, loaded.params)
+  where = placement.of_params(mesh, loaded.config, loaded.params)
   params = jax.device_put(loaded.params, where)
   return dataclasses.replace(loaded, params=params)
 

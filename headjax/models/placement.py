@@ -10,6 +10,7 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from headjax.checks import check
+from headjax.models.config import ModelConfig
 from headjax.models.weights import PATHS
 
 # Weight -> mesh axis of each of its own axes, layers first inside a block. An
@@ -26,10 +27,9 @@ _AXES = {
   "adapter_in": (None, "fsdp", None),
   "adapter_out": (None, None, "fsdp"),
 }
-_MAPS = {
-  True: (None, "tensor", "fsdp", None),  # of a block reader
-  False: (None, "fsdp", "tensor", None),
-}
+_FREE = (None, "fsdp", "tensor", None)
+_BLOCKED = (None, "tensor", "fsdp", None)  # of a block reader
+_EXPERT_WEIGHTS = ("W_in", "W_gate", "W_out")  # an axis more
 
 
 def check_mesh(mesh: Mesh) -> None:
@@ -43,7 +43,7 @@ def check_mesh(mesh: Mesh) -> None:
   )
 
 
-def of_params(mesh: Mesh, params: Any) -> Any:
+def of_params(mesh: Mesh, config: ModelConfig, params: Any) -> Any:
   """The sharding of every leaf of a parameter tree, or of its shapes.
 
   Trees around it, such as the optimiser's state, work too: a leaf is known by
@@ -53,22 +53,26 @@ def of_params(mesh: Mesh, params: Any) -> Any:
 
   def one(path, leaf):
     keys = tuple(getattr(key, "key", None) for key in path)
-    name = names.get(keys[-2:])
-    blocked = keys[-1] in ("W_Q", "W_K", "W_V", "W_G") and (
-      leaf.ndim == 4 and leaf.shape[2] == leaf.shape[3]
-    )
-    return NamedSharding(mesh, _spec(mesh, name, leaf.shape, blocked))
+    axes = _axes(config, names.get(keys[-2:]))
+    return NamedSharding(mesh, _spec(mesh, axes, leaf.shape))
 
   return jax.tree_util.tree_map_with_path(one, params)
 
 
-def _spec(mesh, name, shape, blocked):
+def _axes(config: ModelConfig, name: str | None) -> tuple[str | None, ...]:
+  """The mesh axis of each of a weight's axes."""
   if name in ("W_Q", "W_K", "W_V", "W_G"):
-    axes = _MAPS[blocked]
-  elif name in ("b_Q", "b_K", "b_V"):
-    axes = (None, "tensor", None)
-  else:
-    axes = _AXES.get(name, ())
+    return _BLOCKED if name[-1] in config.read.blocks else _FREE
+  if name in ("b_Q", "b_K", "b_V"):
+    return (None, "tensor", None)
+  axes = _AXES.get(name, ())
+  if config.n_experts and name in _EXPERT_WEIGHTS:
+    # Every device has a part of every expert.
+    return (None, *axes)
+  return axes
+
+
+def _spec(mesh, axes, shape):
   if len(axes) > len(shape):  # a count or another scalar of the optimiser
     return PartitionSpec()
   return PartitionSpec(

@@ -73,7 +73,7 @@ def shardings(config: ModelConfig, mesh: Mesh) -> dict[str, NamedSharding]:
     name: jax.ShapeDtypeStruct(shape, np.float32)
     for name, shape in shapes.items()
   }
-  placed = placement.of_params(mesh, weights.nested(leaves))
+  placed = placement.of_params(mesh, config, weights.nested(leaves))
   return {name: weights.get(placed, name) for name in shapes}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from headjax.checks import check
+from headjax.models.config import ModelConfig
 from headjax.models.placement import of_params
 
 BATCH = PartitionSpec(("data", "fsdp"))
@@ -72,7 +73,7 @@ def check_batch(mesh: Mesh, batch_size: int, accumulate: int) -> None:
   )
 
 
-def gathered(mesh: Mesh, params: Any) -> Any:
+def gathered(mesh: Mesh, config: ModelConfig, params: Any) -> Any:
   """Parameters whole over `fsdp`, and their gradients split again.
 
   For the embeddings, which are used outside the layers: looking tokens up in
@@ -83,7 +84,7 @@ def gathered(mesh: Mesh, params: Any) -> Any:
     axes = (None if axis == "fsdp" else axis for axis in kept.spec)
     return _use(leaf, NamedSharding(mesh, PartitionSpec(*axes)), kept)
 
-  return jax.tree.map(one, params, of_params(mesh, params))
+  return jax.tree.map(one, params, of_params(mesh, config, params))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))

@@ -10,6 +10,7 @@ import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding
 
+from headjax.checks import check
 from headjax.models.compiling import product_options
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder, run
@@ -52,6 +53,13 @@ class Trainer:
       mesh: with the axes `data`, `fsdp` and `tensor`.
     """
     sharding.check_batch(mesh, arithmetic.batch_size, arithmetic.accumulate)
+    check(
+      config.logit_cap is None,
+      "logit_cap",
+      config.logit_cap,
+      "None: the loss is of logits without a cap",
+      "train a model without one",
+    )
     self.config, self.arithmetic, self.mesh = config, arithmetic, mesh
     self.schedule = optimizer.schedule(recipe)
     self.optimizer = optimizer.make(recipe)
@@ -75,7 +83,7 @@ class Trainer:
         leaf.shape, leaf.dtype, sharding=where
       ),
       shapes,
-      sharding.of_params(self.mesh, shapes),
+      sharding.of_params(self.mesh, self.config, shapes),
     )
 
   def init(self, seed: int) -> TrainState:
@@ -134,7 +142,7 @@ class Trainer:
       lambda leaf: leaf.astype(self.arithmetic.dtype), params
     )
     outer = {part: params[part] for part in params if part != "blocks"}
-    params = params | sharding.gathered(self.mesh, outer)
+    params = params | sharding.gathered(self.mesh, self.config, outer)
     inputs, targets = tokens[:, :-1], tokens[:, 1:]
     resid, _ = run(self.model, params, inputs)
     variables = {"params": params}

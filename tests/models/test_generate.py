@@ -81,7 +81,7 @@ def test_screening_models_write_too_and_float64_is_kept(x64):
 def test_a_model_that_is_split_over_devices_writes_the_same(model, tokens):
   axes = (AxisType.Auto,) * 3
   mesh = jax.make_mesh((2, 2, 2), ("data", "fsdp", "tensor"), axes)
-  where = placement.of_params(mesh, model.params)
+  where = placement.of_params(mesh, model.config, model.params)
   split = dataclasses.replace(model, params=jax.device_put(model.params, where))
   wanted = generate(model, tokens, max_new=4, lengths=LENGTHS)
   found = generate(split, tokens, max_new=4, lengths=LENGTHS)

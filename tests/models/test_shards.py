@@ -38,9 +38,10 @@ def folder(tmp_path):
 
 
 def assert_split_alike(found, wanted, where):
-  shardings = placement.of_params(where, wanted)
-  leaves = [jax.tree.leaves(tree) for tree in (found, wanted, shardings)]
-  assert jax.tree.structure(found) == jax.tree.structure(wanted)
+  shardings = placement.of_params(where, wanted.config, wanted.params)
+  trees = (found.params, wanted.params, shardings)
+  leaves = [jax.tree.leaves(tree) for tree in trees]
+  assert jax.tree.structure(trees[0]) == jax.tree.structure(trees[1])
   for a, b, sharding in zip(*leaves, strict=True):
     assert a.dtype == b.dtype and a.sharding == sharding
     np.testing.assert_array_equal(
@@ -57,14 +58,14 @@ def test_parts_are_those_of_the_whole_model(name, dtype):
   found = load_model(FIXTURES / name, dtype=dtype, mesh=where)
   wanted = load_model(FIXTURES / name, dtype=dtype)
   assert (found.config, found.digest) == (wanted.config, wanted.digest)
-  assert_split_alike(found.params, wanted.params, where)
+  assert_split_alike(found, wanted, where)
 
 
 def test_other_files_are_split_after_reading(tmp_path):
   path, where = tmp_path / "tiny.gguf", mesh(**MESH)
   gguf_files.write(path, gguf_files.random_tensors(0))
   found, wanted = load_model(path, mesh=where), load_model(path)
-  assert_split_alike(found.params, wanted.params, where)
+  assert_split_alike(found, wanted, where)
 
 
 def test_what_is_read_is_what_was_planned(folder, monkeypatch):

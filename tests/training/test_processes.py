@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from training_runs import command, metrics, start
+from training_runs import ROOT, command, metrics, start
 
 from headjax.models import checkpoints
 from headjax.training.lock import Lock
@@ -20,6 +20,8 @@ CHANGES = {
   "train.evaluate_every": 10,
   "optimizer.warmup": 0,
 }
+# Beside a run that is asked for its batches, what each process held of them.
+PLACED = ROOT / "tests" / "placed_batches.py"
 DEVICES = "--xla_force_host_platform_device_count="
 
 
@@ -29,7 +31,7 @@ def free_port() -> int:
     return probe.getsockname()[1]
 
 
-def begin(folder, n_processes, n_devices, changes=()):
+def begin(folder, n_processes, n_devices, changes=(), *, placed=False):
   """Starts the processes of a run on virtual devices."""
   arguments = command(folder, CHANGES | dict(changes))
   port, flags = free_port(), [[]]
@@ -39,11 +41,14 @@ def begin(folder, n_processes, n_devices, changes=()):
        f"--process={i}"]
       for i in range(n_processes)
     ]  # fmt: skip
+  beside = pathlib.Path(folder).parent
+  train = {"program": ("-m", "headjax.train")}
   return [
     start(
       [*arguments, *more],
-      pathlib.Path(folder).parent / f"cache-{n_processes}-{n_devices}-{i}",
+      beside / f"cache-{n_processes}-{n_devices}-{i}",
       XLA_FLAGS=f"{DEVICES}{n_devices}",
+      **({"program": (PLACED, beside / f"{i}.npz")} if placed else train),
     )
     for i, more in enumerate(flags)
   ]
@@ -64,10 +69,19 @@ def losses(folder):
   }
 
 
+def batches(folder):
+  """`"STEP ROW"` -> the tokens of that row, from all processes of a run."""
+  rows = {}
+  for file in folder.parent.glob("*.npz"):
+    with np.load(file, allow_pickle=False) as held:
+      rows |= held
+  return rows
+
+
 @pytest.fixture(scope="module")
 def single(tmp_path_factory):
   folder = tmp_path_factory.mktemp("single") / "run"
-  statuses, said = end(begin(folder, 1, 1))
+  statuses, said = end(begin(folder, 1, 1, placed=True))
   assert statuses == [0], said
   return folder
 
@@ -81,19 +95,24 @@ MESHES = [
 
 
 @pytest.mark.parametrize(("n_processes", "n_devices", "mesh"), MESHES)
-def test_losses_are_those_of_one_device(
+def test_losses_and_batches_are_those_of_one_device(
   single, tmp_path, n_processes, n_devices, mesh
 ):
-  statuses, said = end(begin(tmp_path / "run", n_processes, n_devices, mesh))
+  folder = tmp_path / "run"
+  statuses, said = end(begin(folder, n_processes, n_devices, mesh, placed=True))
   assert statuses == [0] * n_processes, said
-  found, wanted = losses(tmp_path / "run"), losses(single)
+  found, wanted = losses(folder), losses(single)
   assert found.keys() == wanted.keys() and len(found) == 23
   for key, value in wanted.items():
     assert found[key] == pytest.approx(value, rel=1e-5), key
-  [begun] = json.loads((tmp_path / "run" / "run.json").read_text())["starts"]
+  found, wanted = batches(folder), batches(single)
+  assert found.keys() == wanted.keys() and len(found) == 20 * 8
+  for key, tokens in wanted.items():
+    np.testing.assert_array_equal(found[key], tokens, err_msg=key)
+  [begun] = json.loads((folder / "run.json").read_text())["starts"]
   assert (begun["processes"], begun["devices"]) == (n_processes, 8)
-  assert checkpoints.steps(tmp_path / "run" / "checkpoints") == [0, 5, 20]
-  complete = f"complete at step 20: {tmp_path / 'run'}\n"
+  assert checkpoints.steps(folder / "checkpoints") == [0, 5, 20]
+  complete = f"complete at step 20: {folder}\n"
   # The library that connects CPUs speaks on standard output.
   assert [out.endswith(complete) for out, _ in said] == [True, False][
     :n_processes

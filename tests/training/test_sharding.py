@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,6 +8,7 @@ from helpers import GPT2, LLAMA
 from jax.sharding import PartitionSpec as P
 from one_line import refusal
 
+from headjax.geometry.designs import ReadDesign
 from headjax.models import weights
 from headjax.models.decoder import Decoder
 from headjax.training import sharding
@@ -59,12 +62,37 @@ def test_parameters_and_moments_are_split_and_scalars_are_not():
     assert weights.get(tree, "W_E").sharding.spec == P(None, "fsdp")
 
 
-def test_block_readers_are_split_by_head():
+def specs(config, *names):
+  """How the mesh 2 x 2 x 2 splits some weights."""
   mesh = make_mesh(MeshShape(2, 2, 2))
-  shape = jax.ShapeDtypeStruct((3, 4, 6, 6), jnp.float32)
-  tree = {"attention": {"W_Q": shape}}
-  [found] = jax.tree.leaves(sharding.of_params(mesh, tree))
-  assert found.spec == P(None, "tensor", "fsdp", None)
+  shapes = jax.eval_shape(
+    Decoder(config).init, jax.random.key(0), jnp.zeros((1, 1), int)
+  )["params"]
+  tree = sharding.of_params(mesh, config, shapes)
+  return [weights.get(tree, name).spec for name in names]
+
+
+def test_heads_are_split_whatever_they_read():
+  # As many heads as they are wide, so that the shapes do not tell.
+  free = dataclasses.replace(
+    GPT2, n_heads=4, n_kv_heads=4, d_head=4, d_key=None
+  )
+  assert specs(free, "W_Q") == [P(None, "fsdp", "tensor", None)]
+  blocked = dataclasses.replace(
+    free, d_model=16, read=ReadDesign("block", restricted="QK")
+  )
+  assert specs(blocked, "W_Q", "W_V") == [
+    P(None, "tensor", "fsdp", None),
+    P(None, "fsdp", "tensor", None),
+  ]
+
+
+def test_every_device_has_a_part_of_every_expert():
+  experts = dataclasses.replace(LLAMA, n_experts=4, experts_per_token=2)
+  assert specs(experts, "W_in", "W_out") == [
+    P(None, None, "fsdp", "tensor"),
+    P(None, None, "tensor", "fsdp"),
+  ]
 
 
 def test_every_weight_has_a_place():
@@ -76,7 +104,7 @@ def test_every_weight_has_a_place():
     jax.tree.map(
       lambda leaf, where: where.shard_shape(leaf.shape),
       shapes,
-      sharding.of_params(mesh, shapes),
+      sharding.of_params(mesh, config, shapes),
     )
 
 
@@ -95,3 +123,6 @@ def test_what_does_not_divide_is_refused():
     Trainer(GPT2, RECIPE, Arithmetic(6), mesh)
   with refusal("train.batch_size: got 4", "4 x 2"):
     Trainer(GPT2, RECIPE, Arithmetic(4, accumulate=2), mesh)
+  capped = dataclasses.replace(GPT2, logit_cap=30.0)
+  with refusal("logit_cap: got 30.0"):
+    Trainer(capped, RECIPE, Arithmetic(8), mesh)
