@@ -3,7 +3,8 @@
   get_config("write-common-axis")        12 layers, 117 million parameters
   get_config("write-common-axis-S")      the same on the other corpus
   get_config("plain-identity43")         by its repository name: corpus, seed
-  get_config("write-common-axis@tiny")   at a small scale: @tiny or @small
+  get_config("write-common-axis@tiny")   at a small scale: @tiny, @small,
+                                         @relay (see configs/scales.py)
 
 `python experiments/geometry_report.py --table` prints all rows with their
 parameters, and `--config VARIANT` draws the geometry of one, in about a minute.
@@ -128,7 +129,7 @@ def get_config(variant: str = "learned") -> ConfigDict:
 
   Args:
     variant: ROW, ROW-R or ROW-S (the corpus), or a repository name; then
-      @tiny or @small for a small model of the same design.
+      @tiny, @small or @relay for a small model of the same design.
 
   Raises:
     ValueError: there is no such row or scale, or no such row at this scale.

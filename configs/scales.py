@@ -50,12 +50,17 @@ SCALES = {
 }
 
 
+# The same, but a layer sees no further than the token before: what stands apart
+# is handed on from layer to layer, where one layer would do all the work.
+SCALES["relay"] = SCALES["tiny"] | {"model.windows": (2, 2, 2, 2)}
+
+
 def shrink(config: ConfigDict, scale: str) -> None:
   """Turns a config at full size into one of its small models, in place.
 
   Args:
     config: at full size.
-    scale: "tiny" or "small".
+    scale: "tiny", "small" or "relay".
 
   Raises:
     ValueError: there is no such scale, or the design does not exist at it.
@@ -64,6 +69,11 @@ def shrink(config: ConfigDict, scale: str) -> None:
     known = ", ".join(SCALES)
     raise ValueError(f"scale: got {scale!r}; expected one of {known}")
   model = config.model
+  if scale == "relay" and model.attention == "screening":
+    raise ValueError(
+      f"variant: got {config.name!r}; screening heads have windows of their"
+      " own; use @tiny or @small"
+    )
   full = model.copy_and_resolve_references()
   base.override(config, SCALES[scale])
   if model.write.kind == "routed":

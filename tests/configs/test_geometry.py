@@ -33,7 +33,8 @@ SMALL = [
   f"{name}@{scale}"
   for name in geometry.VARIANTS
   for scale in scales.SCALES
-  if not (scale == "tiny" and "routed" in name)
+  if not (scale in ("tiny", "relay") and "routed" in name)
+  if not (scale == "relay" and "multiscreen" in name)
 ]
 
 
@@ -187,6 +188,8 @@ def test_an_unknown_variant_or_scale_is_refused_with_those_there_are():
     geometry.get_config("learned@huge")
   with refusal("write-routed-sum-hub@tiny", "16 heads", "@small"):
     geometry.get_config("write-routed-sum-hub@tiny")
+  with refusal("multiscreen-identity@relay", "windows of their own"):
+    geometry.get_config("multiscreen-identity@relay")
 
 
 @pytest.mark.parametrize(
