@@ -5,7 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from fixture_folders import ABSENT, FIXTURES, change_config, change_tensors
+from fixture_folders import (
+  ABSENT,
+  COMPUTED,
+  FIXTURES,
+  change_config,
+  change_tensors,
+)
 from one_line import refusal
 
 from headjax.models import huggingface
@@ -255,9 +261,7 @@ def test_a_missing_expert_is_named(copy):
     huggingface.read_folder(folder)
 
 
-@pytest.mark.parametrize(
-  "name", sorted(p.parent.name for p in FIXTURES.glob("*/expected.npz"))
-)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_what_a_family_writes_it_reads_again(name):
   config = config_of(FIXTURES / name)
   family = fitting(config)

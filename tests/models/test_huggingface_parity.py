@@ -7,15 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fixture_folders import FIXTURES
+from fixture_folders import COMPUTED, FIXTURES
 
 from headjax.models.decoder import run, unembed
 from headjax.models.load import load_model
 
-NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))
 
-
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=COMPUTED)
 def folder(request):
   return FIXTURES / request.param
 
