@@ -28,8 +28,19 @@ def compile_reverse():
   )
 
 
-def convert(compiled) -> LoadedModel:
-  """The same model as ours; output token i is `compiled`'s i-th output."""
+def compile_fractions():
+  """tracr's own model of the share of "x" among the tokens so far."""
+  program = lib.make_frac_prevs(rasp.tokens == "x")
+  return compiling.compile_rasp_to_model(
+    program, vocab=set("wxyz"), max_seq_len=MAX_LENGTH, compiler_bos="BOS"
+  )
+
+
+def convert(compiled, W_U=None) -> LoadedModel:
+  """The same model as ours; output token i is `compiled`'s i-th output.
+
+  With a `W_U` `[d_model, vocab]` the output is what that reads.
+  """
   params, shape = compiled.params, compiled.model_config
   n_layers, n_heads, d_head = (
     shape.num_layers, shape.num_heads, shape.key_size,
@@ -50,6 +61,8 @@ def convert(compiled) -> LoadedModel:
     ]
     return jnp.stack(values).reshape(n_layers, *axes)
 
+  if W_U is None:
+    W_U = _unembedding(compiled, d_model, len(token))
   heads = (n_heads, d_head)
   w = {
     "W_E": token,
@@ -60,7 +73,7 @@ def convert(compiled) -> LoadedModel:
     "b_in": stack("mlp/linear_1", "b", -1),
     "W_out": stack("mlp/linear_2", "w", -1, d_model),
     "b_out": stack("mlp/linear_2", "b", d_model),
-    "W_U": _unembedding(compiled, d_model, len(token)),
+    "W_U": W_U,
   }
   for ours, theirs in ATTENTION.items():
     w[ours] = stack(f"attn/{theirs}", "w", d_model, *heads)

@@ -111,6 +111,23 @@ def folded_read_space(W: jax.Array, gain: jax.Array, *, centred: bool) -> Basis:
 
   Source: paper A, section 3 (R_X, where W_X is our W transposed).
   """
+  return orthonormal_basis(fold(W, gain, centred=centred))
+
+
+def fold(W: jax.Array, gain: jax.Array, *, centred: bool) -> jax.Array:
+  """The map that a weight and the linear parts of its norm are together.
+
+  Args:
+    W: `[..., d_model, d_head]`.
+    gain: `[..., d_model]`, leading axes those of `W` or 1.
+    centred: as in `folded_read_space`.
+
+  Returns:
+    P_c diag(gain) W, `[..., d_model, d_head]`.
+
+  Raises:
+    ValueError: if `gain` does not fit `W`.
+  """
   W, gain = jnp.asarray(W), jnp.asarray(gain)
   check(
     gain.ndim == W.ndim - 1 and gain.shape[-1] == W.shape[-2],
@@ -122,7 +139,7 @@ def folded_read_space(W: jax.Array, gain: jax.Array, *, centred: bool) -> Basis:
   folded = gain[..., None] * W
   if centred:
     folded = folded - folded.mean(axis=-2, keepdims=True)
-  return orthonormal_basis(folded)
+  return folded
 
 
 def embed(block: Basis, frame: jax.Array) -> Basis:

@@ -142,10 +142,22 @@ def self_alignment(
   Source: paper A, section 6 (rho_self, on weight-space values).
   """
   layers = np.arange(pk.shape[0])
-  within = pk[layers, :, layers, :]  # [layer, reader, writer]
-  own = np.diagonal(within, axis1=1, axis2=2)
+  return alignment_within(pk[layers, :, layers, :], read_rank, write_rank)
+
+
+def alignment_within(
+  pk: np.ndarray, read_rank: np.ndarray, write_rank: np.ndarray
+) -> Alignment:
+  """`self_alignment`, from the kernels within each layer alone.
+
+  Args:
+    pk: `[layer, reader, writer]`.
+    read_rank: `[layer, head]`.
+    write_rank: `[layer, head]`.
+  """
+  own = np.diagonal(pk, axis1=1, axis2=2)
   smaller = np.minimum(read_rank, write_rank)
-  return Alignment(own / smaller, own >= within.max(axis=-1))
+  return Alignment(own / smaller, own >= pk.max(axis=-1))
 
 
 def sampled_angles(a: Basis, b: Basis, pairs: int, seed: int) -> np.ndarray:

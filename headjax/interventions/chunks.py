@@ -19,6 +19,7 @@ from headjax.models.cost import block_size
 
 GIB = 2**30
 MARGIN = 1.1  # for what the estimate of a row leaves out
+BUSY = 3072  # rows from which on a matrix product is at its full rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,7 @@ def plan(
   budget_bytes: int,
   n_devices: int = 1,
   row_extra: int = 0,
+  example_extra: int = 0,
 ) -> Plan:
   """The largest chunk of examples, then of heads, that fits the budget.
 
@@ -75,6 +77,7 @@ def plan(
     n_devices: that the examples are spread over.
     row_extra: numbers that the metric needs per (example, head), for
       instance the vocabulary.
+    example_extra: numbers that are kept per example besides.
 
   Returns:
     A plan whose chunks differ by at most the padding.
@@ -82,7 +85,7 @@ def plan(
   Raises:
     ValueError: not even one example and one head fit.
   """
-  fixed = itemsize * _per_example(config, n_pos, width)
+  fixed = itemsize * (_per_example(config, n_pos, width) + example_extra)
   row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
   # A traced layer index copies that layer's parameters.
   layer = itemsize * block_size(config)
@@ -101,6 +104,58 @@ def plan(
   examples = -(-examples // n_devices) * n_devices
   n_bytes = layer + examples // n_devices * (fixed + heads * row)
   return Plan(examples, int(heads), n_bytes)
+
+
+def plan_rows(
+  config: ModelConfig,
+  *,
+  n_examples: int,
+  n_pos: int,
+  width: int,
+  itemsize: int,
+  budget_bytes: int,
+  n_devices: int = 1,
+  row_extra: int = 0,
+  example_extra: int = 0,
+) -> Plan:
+  """The chunks of a sweep that has far more sites than it can do at once.
+
+  As many examples as there are, and of sites, which the plan calls heads,
+  enough to keep a product busy. Arguments as in `plan`.
+
+  Args:
+    config: of the model.
+    n_examples: in the whole sweep.
+    n_pos: positions in the padded batch.
+    width: positions in the window.
+    itemsize: bytes per number.
+    budget_bytes: per device, beside the parameters.
+    n_devices: that the examples are spread over.
+    row_extra: numbers that are needed besides per (example, site).
+    example_extra: numbers that are kept besides per example.
+
+  Raises:
+    ValueError: not even one example and one site fit.
+  """
+  fixed = itemsize * (_per_example(config, n_pos, width) + example_extra)
+  row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
+  layer = itemsize * block_size(config)
+  check(
+    layer + fixed + row <= budget_bytes,
+    "budget_bytes",
+    budget_bytes,
+    f"at least {layer + fixed + row} for prompts of {n_pos} tokens",
+    "raise the budget or shorten the prompts",
+  )
+  room = budget_bytes - layer
+  rows = min(-(-BUSY // width), (room - fixed) // row)
+  most = max(1, min(rows, (room - rows * row) // fixed)) * n_devices
+  n_chunks = -(-n_examples // most)
+  examples = -(-n_examples // n_chunks)
+  examples = -(-examples // n_devices) * n_devices
+  own = examples // n_devices
+  sites = max(1, rows // own)
+  return Plan(examples, sites, layer + own * (fixed + sites * row))
 
 
 def slices(n: int, size: int) -> Iterator[tuple[np.ndarray, slice]]:

@@ -99,7 +99,7 @@ def first_change(
   return pairs.first_difference
 
 
-@functools.partial(fast_jit, static_argnames=("model", "question"))
+@functools.partial(fast_jit, static_argnames=("model", "question", "holds"))
 def suffix_inputs(
   model: Decoder,
   question: Question,
@@ -107,12 +107,14 @@ def suffix_inputs(
   batch: Batch,
   window: suffix.Window,
   value: jax.Array | None,
+  holds: bool = False,
 ) -> tuple[suffix.Base, Metric, jax.Array]:
   """What `sweep_layers` needs: the cut clean run, the metric, its base."""
   clean, other, metric = _runs(model, question, params, batch, value)
   z_alt = alternative_z(model, params, question.site, clean, other)
   base = metric(model, params, at_answer(clean.resid, batch.answer_pos))
-  return suffix.prepare(model, params, clean, z_alt, window), metric, base
+  shared = suffix.prepare(model, params, clean, z_alt, window, holds)
+  return shared, metric, base
 
 
 @functools.partial(fast_jit, static_argnames=("model", "question"))

@@ -31,6 +31,7 @@ class Run:
     z: `[layer, batch, pos, head, d_head]`.
     written: `[layer, batch, pos, d_model]`, the sum of the heads' writes,
       before a norm of the attention output.
+    mlp_out: `[layer, batch, pos, d_model]`, what the MLP adds to the stream.
     resid: `[batch, pos, d_model]`, the final stream (no layer axis).
     context: positions and validity `[batch, pos]` (no layer axis).
   """
@@ -41,6 +42,7 @@ class Run:
   v: jax.Array
   z: jax.Array
   written: jax.Array
+  mlp_out: jax.Array
   resid: jax.Array
   context: Context
 
@@ -64,8 +66,8 @@ def record(
   if model.config.norms_output:
     written = _written(model, params, acts.z)
   return Run(
-      acts.resid_pre, acts.q, acts.k, acts.v, acts.z, written, resid,
-      default_context(tokens, positions, key_valid),
+      acts.resid_pre, acts.q, acts.k, acts.v, acts.z, written, acts.mlp_out,
+      resid, default_context(tokens, positions, key_valid),
   )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ All checkpoints have one architecture, so the programs are compiled for the
 first and serve all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,22 +22,42 @@ _LABELS = {"model_digest": "digest", "wall_s": "wall_s"}
 def patch_series(
   series: Iterable[tuple[int, LoadedModel]], pairs: PromptPairs, **options: Any
 ) -> xr.Dataset:
-  """Patches every head at every checkpoint.
+  """Patches every head at every checkpoint; see `measure_series`.
 
   Args:
-    series: steps and models, for instance from `load_series`; one model is in
-      memory at a time.
+    series: steps and models.
     pairs: the prompts, the same for all.
     **options: of `patch_heads`.
 
   Returns:
+    Its dataset with one more dimension, `step`, before the others.
+
+  Raises:
+    ValueError: as `measure_series`, or what `patch_heads` refuses.
+  """
+  return measure_series(
+    series, lambda model: patch_heads(model, pairs, **options)
+  )
+
+
+def measure_series(
+  series: Iterable[tuple[int, LoadedModel]],
+  measure: Callable[[LoadedModel], xr.Dataset],
+) -> xr.Dataset:
+  """Measures every checkpoint.
+
+  Args:
+    series: steps and models, for instance from `load_series`; one model is in
+      memory at a time.
+    measure: from a model to a dataset with provenance.
+
+  Returns:
     Its dataset with one more dimension, `step`, before the others; along it
-    also the `digest` of each checkpoint and the time `wall_s` of its sweep.
+    also the `digest` of each checkpoint and the time `wall_s` that it took.
     The attributes are those in which all steps agree.
 
   Raises:
-    ValueError: no checkpoints, tokenizers that differ, or what `patch_heads`
-      refuses.
+    ValueError: no checkpoints, or tokenizers that differ.
   """
   found, vocabulary = {}, {}
   for step, model in series:
@@ -50,7 +70,7 @@ def patch_series(
       "the same one at every step",
       "keep the checkpoints of one run in the folder",
     )
-    found[step] = patch_heads(model, pairs, **options)
+    found[step] = measure(model)
     del model  # before the next one is loaded
   check(
     bool(found), "series", "no checkpoint", "at least one", "give some models"

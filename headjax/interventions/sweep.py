@@ -17,7 +17,9 @@ import numpy as np
 
 from headjax.checks import check
 from headjax.interventions import chunks, suffix
+from headjax.interventions.observing import Observe
 from headjax.interventions.record import Run
+from headjax.interventions.rerun import Hold
 from headjax.models.compiling import fast_jit
 from headjax.models.decoder import Decoder, run
 from headjax.models.sites import Edit, Edits, LinearEdit
@@ -33,10 +35,13 @@ class Sweep(NamedTuple):
   Attributes:
     effect: `[..., batch]`, metric of the clean run minus that of the edited.
     base: `[batch]`, metric of the clean run.
+    observed: what was watched, `[source_layer, source_head, layer, ...]`, if
+      anything was.
   """
 
   effect: np.ndarray
   base: np.ndarray
+  observed: Any = None
 
 
 def at_answer(resid: jax.Array, answer: jax.Array) -> jax.Array:
@@ -157,6 +162,8 @@ def suffix_sweep(
   *,
   start: np.ndarray,
   answer: np.ndarray,
+  hold: Hold | None = None,
+  observe: Observe | None = None,
   heads: int | None = None,
   progress: Callable[[int], Any] | None = None,
 ) -> Sweep:
@@ -170,6 +177,9 @@ def suffix_sweep(
     metric: from `headjax.interventions.metrics`.
     start: `[batch]` int, the first position where `z_alt` may differ.
     answer: `[batch]` int, the position that the metric reads.
+    hold: what is kept at its clean value, for each head other parts.
+    observe: what to watch in the later layers, from
+      `headjax.interventions.observing`.
     heads: source heads per call; default all of a layer.
     progress: called with the number of (layer, head) sites done.
 
@@ -180,16 +190,17 @@ def suffix_sweep(
   n_pos = clean.resid.shape[1]
   window = suffix.make_window(model.config, start, answer, n_pos)
   with jax.default_matmul_precision(PRECISION):
-    shared = _prepare(model, params, clean, z_alt, window)
+    shared = _prepare(model, params, clean, z_alt, window, hold is not None)
     base = _metric_at(model, params, clean.resid, metric, window.answer)
   return sweep_layers(
-    model, params, shared, metric, base, heads=heads, progress=progress
-  )
+      model, params, shared, metric, base,
+      hold=hold, observe=observe, heads=heads, progress=progress,
+  )  # fmt: skip
 
 
-@functools.partial(jax.jit, static_argnames=("model",))
-def _prepare(model, params, clean, z_alt, window):
-  return suffix.prepare(model, params, clean, z_alt, window)
+@functools.partial(jax.jit, static_argnames=("model", "holds"))
+def _prepare(model, params, clean, z_alt, window, holds=False):
+  return suffix.prepare(model, params, clean, z_alt, window, holds)
 
 
 @functools.partial(jax.jit, static_argnames=("model",))
@@ -204,6 +215,8 @@ def sweep_layers(
   metric: Metric,
   base: jax.Array,
   *,
+  hold: Hold | None = None,
+  observe: Observe | None = None,
   heads: int | None = None,
   progress: Callable[[int], Any] | None = None,
 ) -> Sweep:
@@ -213,31 +226,62 @@ def sweep_layers(
   can show its progress and be interrupted. Arguments as in `suffix_sweep`;
   `shared` is from `suffix.prepare`, `base` the metric of the clean run.
   """
-  config = model.config
-  effect = np.zeros((config.n_layers, config.n_heads, len(base)), base.dtype)
+  n_layers, n_heads = model.config.n_layers, model.config.n_heads
+  some_heads = min(heads or n_heads, n_heads)
+  parts = []
   with jax.default_matmul_precision(PRECISION):
-    per_call = -(-config.n_layers // N_CALLS)
-    some_heads = min(heads or config.n_heads, config.n_heads)
-    for layers, _ in chunks.slices(config.n_layers, per_call):
-      for some, _ in chunks.slices(config.n_heads, some_heads):
-        # Repeats write the same values again.
-        effect[np.ix_(layers, some)] = _suffix_rows(
-          model, params, shared, metric, base, layers, some
+    for layers, _ in chunks.slices(n_layers, -(-n_layers // N_CALLS)):
+      for some, _ in chunks.slices(n_heads, some_heads):
+        found = _suffix_rows(
+          model, params, shared, metric, base, layers, some, hold, observe
         )
+        parts.append((np.ix_(layers, some), jax.device_get(found)))
         if progress:
           progress(len(set(layers)) * len(set(some)))
-  return Sweep(effect, np.asarray(base))
+  effect, observed = _whole(n_layers, n_heads, parts)
+  return Sweep(effect, np.asarray(base), observed)
+
+
+def _whole(n_layers: int, n_heads: int, parts: list) -> Any:
+  """`[layer, head, ...]` arrays from those of some layers and heads."""
+
+  def of_leaf(*found):
+    whole = np.zeros((n_layers, n_heads, *found[0].shape[2:]), found[0].dtype)
+    for (place, _), part in zip(parts, found, strict=True):
+      whole[place] = part  # repeats write the same values again
+    return whole
+
+  return jax.tree.map(of_leaf, *(found for _, found in parts))
 
 
 @functools.partial(fast_jit, static_argnames=("model",))
-def _suffix_rows(model, params, shared, metric, base, layers, heads):
+def _suffix_rows(
+    model, params, shared, metric, base, layers, heads, hold=None, observe=None
+):  # fmt: skip
   """`[layer, head, batch]` effects of some layers, one after the other."""
 
   def one(layer):
-    resid, changed = suffix.sweep_layer(model, params, shared, layer, heads)
-    edited = jax.vmap(functools.partial(metric, model, params))(resid)
-    # An output that the edit left as it was is the clean run: its effect is
-    # 0, not the rounding between two programs.
-    return jnp.where(changed, base[None] - edited, 0)
+    rows = jax.tree.map(lambda x: jnp.asarray(x)[layer][heads], hold)
+    resid, changed, seen = suffix.observe_layer(
+      model, params, shared, layer, heads, rows, observe
+    )
+    return drop(model, params, metric, base, resid, changed), seen
 
   return jax.lax.map(one, layers)
+
+
+def drop(
+  model: Decoder,
+  params: Any,
+  metric: Metric,
+  base: jax.Array,
+  resid: jax.Array,
+  changed: jax.Array,
+) -> jax.Array:
+  """`[n, batch]`: how much less than `base` the metric is for edited rows.
+
+  An output that the edit left as it was is the clean run: its effect is 0, not
+  the rounding between two programs.
+  """
+  edited = jax.vmap(functools.partial(metric, model, params))(resid)
+  return jnp.where(changed, base[None] - edited, 0)

@@ -60,6 +60,22 @@ class Attention(Writing):
     Returns:
       `[batch, pos, head, d_head]` for each letter.
     """
+    found = self._products(reads, letters)
+    return [self._finish(letter, found[letter]) for letter in letters]
+
+  def inputs(self, reads: Reads) -> dict[str, jax.Array]:
+    """What each query head's maps make of the normalised stream.
+
+    That is before the bias, which cancels in differences, and before the norm
+    of q and k, which mixes the heads.
+
+    Returns:
+      Q, K and V, each `[batch, pos, head, d_head]`.
+    """
+    found = self._products(reads, "QKV")
+    return {letter: self._repeat(letter, y) for letter, y in found.items()}
+
+  def _products(self, reads: Reads, letters: str) -> dict[str, jax.Array]:
     blocks = self.config.read.blocks
     found = {}
     for kind in ({*letters} & {*blocks}, {*letters} - {*blocks}):
@@ -68,7 +84,7 @@ class Attention(Writing):
         found |= self._product(reads, names, blocked=names[0] in blocks)
     if self.config.value_adapter and "V" in letters:
       found["V"] = found["V"] + self._adapted(reads.whole)
-    return [self._finish(letter, found[letter]) for letter in letters]
+    return found
 
   def _product(self, reads: Reads, names: list[str], *, blocked: bool):
     """The products of `names`, one for all that read blocks."""
@@ -99,8 +115,36 @@ class Attention(Writing):
       y = norm(y.reshape(*y.shape[:-2], -1)).reshape(y.shape)
     if config.qkv_clip is not None:
       y = jnp.clip(y, -config.qkv_clip, config.qkv_clip)
-    group = 1 if letter == "Q" else config.group_size
-    return jnp.repeat(y, group, axis=2)
+    return self._repeat(letter, y)
+
+  def project_apart(self, whole: jax.Array, letter: str) -> jax.Array:
+    """As `project`, of inputs without a norm, each from its own stream.
+
+    Args:
+      whole: `[head, batch, pos, d_model]`, the stream of each query head.
+      letter: "Q", "K" or "V".
+
+    Returns:
+      `[batch, pos, head, d_head]`.
+    """
+    config = self.config
+    weight = self._repeat(letter, getattr(self, f"W_{letter}"), axis=1)
+    y = jnp.einsum("hbpd,dhe->bphe", whole, weight.astype(whole.dtype))
+    if config.value_adapter and letter == "V":
+      hidden = ACTIVATIONS["gelu_tanh"](rows(whole, self.adapter_in))
+      out = self.adapter_out.reshape(-1, config.n_kv_heads, config.d_head)
+      out = self._repeat(letter, out, axis=1).astype(whole.dtype)
+      y = y + jnp.einsum("hbpf,fhe->bphe", hidden, out)
+    if config.qkv_bias:
+      y = shift(y, self._repeat(letter, getattr(self, f"b_{letter}"), axis=0))
+    if config.qkv_clip is not None:
+      y = jnp.clip(y, -config.qkv_clip, config.qkv_clip)
+    return y
+
+  def _repeat(self, letter: str, y: jax.Array, axis: int = 2) -> jax.Array:
+    """Per query head."""
+    group = 1 if letter == "Q" else self.config.group_size
+    return jnp.repeat(y, group, axis=axis)
 
   def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:
     """Keys and values ready to be attended to."""

@@ -173,6 +173,43 @@ class Block(nn.Module):
     )
     return Heads(q, k, v, scores, pattern, sites.apply(edits.z, z))
 
+  def inputs(
+    self, statics: LayerStatics, resid_pre: jax.Array
+  ) -> dict[str, jax.Array]:
+    """What each head's maps make of the stream, before biases and q/k norms.
+
+    Args:
+      statics: of this layer.
+      resid_pre: `[batch, pos, d_model]`.
+
+    Returns:
+      Q, K, V and, of a screening model, G: `[batch, pos, head, width]`, per
+      query head.
+    """
+    return self.attention.inputs(self.reader(resid_pre, statics.read))
+
+  def project(
+    self, statics: LayerStatics, resid_pre: jax.Array, letter: str
+  ) -> jax.Array:
+    """One site of all heads, "Q", "K" or "V", `[batch, pos, head, width]`."""
+    reads = self.reader(resid_pre, statics.read)
+    return self.attention.project(reads, letter)[0]
+
+  def project_apart(
+    self, statics: LayerStatics, streams: jax.Array, letter: str
+  ) -> jax.Array:
+    """The same where each head reads a stream of its own.
+
+    Only for inputs that read the whole stream and have no norm of q and k.
+
+    Args:
+      statics: of this layer.
+      streams: `[head, batch, pos, d_model]`.
+      letter: "Q", "K" or "V".
+    """
+    whole = self.reader(streams, statics.read).whole
+    return self.attention.project_apart(whole, letter)
+
   def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:
     """Keys and values ready to be cached, from those of a recorded run."""
     return self.attention.place(k, v, context)
@@ -185,6 +222,7 @@ class Block(nn.Module):
     k: jax.Array,
     v: jax.Array,
     context: Context,
+    prefix: KV | None = None,
   ) -> jax.Array:
     """The heads' outputs from given queries, keys and values.
 
@@ -195,14 +233,16 @@ class Block(nn.Module):
       k: see `q`.
       v: see `q`.
       context: where the rows stand.
+      prefix: cached keys and values of earlier positions, if any.
 
     Returns:
       `[batch, pos, head, d_head]`.
     """
     own = self.attention.place(k, v, context)
+    parts = (own,) if prefix is None else (prefix, own)
     reads = self.reader(resid_pre, statics.read)
     mixed = self.attention.mix(
-      statics.window, q, reads, context, (own,), Edits()
+      statics.window, q, reads, context, parts, Edits()
     )
     return mixed[2]
 

@@ -63,15 +63,24 @@ class Screening(Writing):
 
     Args:
       reads: the normalised stream.
-      letters: of "QKV".
+      letters: of "QKV", or G for the gates before their nonlinearity.
 
     Returns:
-      `[batch, pos, head, d_key]`, values `[batch, pos, head, d_head]`.
+      `[batch, pos, head, d_key]`, of values and gates `[..., d_head]`.
     """
     return [
       rows_by_head(reads.whole, getattr(self, f"W_{letter}"))
       for letter in letters
     ]
+
+  def inputs(self, reads: Reads) -> dict[str, jax.Array]:
+    """What each head's maps make of the stream: Q, K, V and G, its gate.
+
+    Returns:
+      `[batch, pos, head, width]` for each letter.
+    """
+    letters = "QKVG"
+    return dict(zip(letters, self.project(reads, letters), strict=True))
 
   def place(self, k: jax.Array, v: jax.Array, context: Context) -> KV:
     """Keys and values ready to be attended to."""

@@ -233,3 +233,20 @@ def per_query_head(params, config: ModelConfig, name: str) -> jax.Array:
 
 def _dtype(params):
   return jax.tree.leaves(params)[0].dtype
+
+
+def replaced(params, changes: Mapping[str, Any]) -> dict[str, Any]:
+  """The parameter tree with some weights exchanged; nothing is changed.
+
+  Args:
+    params: of the model.
+    changes: weight -> array in its stored shape.
+  """
+  for name, leaf in changes.items():
+    params = _exchange(params, PATHS[name], leaf)
+  return params
+
+
+def _exchange(tree, path, leaf):
+  key, *rest = path
+  return {**tree, key: _exchange(tree[key], rest, leaf) if rest else leaf}

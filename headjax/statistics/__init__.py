@@ -9,6 +9,7 @@ from headjax.statistics.concentration import (
 )
 from headjax.statistics.draws import p_value, permuted_null
 from headjax.statistics.effects import as_effects, mean_effect
+from headjax.statistics.halves import HalfLanes, half_lanes
 from headjax.statistics.lanes import (
   Lanes,
   TopHead,
@@ -22,6 +23,11 @@ from headjax.statistics.resampling import (
   head_intervals,
   paired_difference,
 )
+from headjax.statistics.seeds import (
+  SeedInterval,
+  seed_difference,
+  seed_interval,
+)
 from headjax.statistics.subsets import (
   LeftOut,
   by_condition,
@@ -31,9 +37,11 @@ from headjax.statistics.subsets import (
 __all__ = [
   "Concentration",
   "Factors",
+  "HalfLanes",
   "Interval",
   "Lanes",
   "LeftOut",
+  "SeedInterval",
   "TopHead",
   "as_effects",
   "bootstrap",
@@ -41,6 +49,7 @@ __all__ = [
   "concentration",
   "confirm_heads",
   "factorise",
+  "half_lanes",
   "head_intervals",
   "lane_score",
   "lanes",
@@ -50,4 +59,6 @@ __all__ = [
   "p_value",
   "paired_difference",
   "permuted_null",
+  "seed_difference",
+  "seed_interval",
 ]

@@ -85,6 +85,48 @@ def bootstrap(
   return _interval(estimate, values, tails)
 
 
+def resampled(
+  statistic: Statistic,
+  effects,
+  *,
+  draws: int = 2000,
+  seed: int = 0,
+  of: str = "mean",
+) -> np.ndarray:
+  """A statistic of every resample, for comparisons of many models.
+
+  The difference of two models' values is what `paired_difference` takes its
+  interval from; here each model is resampled once for all comparisons.
+
+  Args:
+    statistic: as in `bootstrap`.
+    effects: `[example, layer, head]` logit differences.
+    draws: number of resamples.
+    seed: of the resamples; equal seeds and numbers of examples give equal
+      resamples.
+    of: what the statistic takes, "mean" or "effects".
+
+  Returns:
+    `[draw, ...]`.
+
+  Example:
+    >>> resampled(lambda e: e[..., 0, 0], np.ones((3, 1, 1)), draws=2)
+    array([1., 1.])
+  """
+  return _resampled(statistic, as_effects(effects), draws, seed, of)
+
+
+def percentiles(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+  """The two percentiles of `[draw]` values that enclose a level.
+
+  Example:
+    >>> percentiles(np.arange(101.0), 0.5)
+    (25.0, 75.0)
+  """
+  low, high = np.quantile(values, _tails(level), axis=0)
+  return float(low), float(high)
+
+
 def paired_difference(
   statistic: Statistic,
   effects_a,

@@ -1,0 +1,1 @@
+"""Studies: measurements composed of interventions, one package a question."""

@@ -1,0 +1,1 @@
+"""Is an intervention on one head exclusive to that head? Paper A."""
