@@ -1,0 +1,1 @@
+"""Do heads behind in-context rules write the answer, or cancel it? Paper C."""
