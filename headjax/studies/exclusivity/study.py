@@ -108,7 +108,8 @@ def _task_gradients_series(case: Case) -> xr.Dataset:
 
 def _alignment_text(case: Case) -> np.ndarray | None:
   """Text for the gradients of values, where they read the whole stream."""
-  none = subjects.why_no_text(case.subject) or "V" in case.model.config.read.blocks
+  blocked = "V" in case.model.config.read.blocks
+  none = blocked or subjects.why_no_text(case.subject)
   return None if none else case.text(TEXTS)
 
 
