@@ -3,21 +3,20 @@
 import json
 import pathlib
 
-import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from slow_params import slow_but
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 # Folders with what transformers computes. Those that differ from another only
 # in their K/V heads have them in their names, and are slow tests.
-GROUPED = ("gemma2", "mistral", "olmo", "olmo2", "olmoe", "qwen2")
-COMPUTED = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))
-COMPUTED = [
-  pytest.param(name, marks=pytest.mark.slow)
-  if "_kv" in name and name.split("_")[0] in GROUPED
-  else name
-  for name in COMPUTED
-]
+_ALL = sorted(path.parent.name for path in FIXTURES.glob("*/expected.npz"))
+_GROUPED = ("gemma2", "mistral", "olmo", "olmo2", "olmoe", "qwen2")
+COMPUTED = slow_but(
+  [n for n in _ALL if "_kv" not in n or n.split("_")[0] not in _GROUPED], _ALL
+)
+# The same, of which one of each kind of block is quick.
+FEW = slow_but(["gpt2_tied", "llama_kv2", "neox", "gemma2", "olmoe"], _ALL)
 ABSENT = object()  # a field of config.json that is to be removed
 
 

@@ -30,7 +30,9 @@ COUNTS = json.loads(FACTS.read_text())["parameter_counts"] | {
 }
 MATCHED = [name for name in geometry.VARIANTS if name[-4:].isdigit()]
 SMALL = [
-  f"{name}@{scale}"
+  pytest.param(
+    f"{name}@{scale}", marks=[pytest.mark.slow] if scale == "relay" else []
+  )
   for name in geometry.VARIANTS
   for scale in scales.SCALES
   if not (scale in ("tiny", "relay") and "routed" in name)

@@ -30,6 +30,7 @@ def small(monkeypatch):
   jax.config.update("jax_enable_compilation_cache", before)
 
 
+@pytest.mark.slow
 def test_both_forms_of_edges_agree_and_the_whole_is_estimated(capsys):
   edges.main(["--share", "0.25", "--general", "5", "--examples", "3"])
   [row] = map(json.loads, capsys.readouterr().out.splitlines())
@@ -41,6 +42,7 @@ def test_both_forms_of_edges_agree_and_the_whole_is_estimated(capsys):
   assert row["naive_over_floor"] > 1
 
 
+@pytest.mark.slow
 def test_all_batch_sizes_find_the_same_circuit(capsys):
   acdc.main(["--threshold", "1e-5", "--speculate", "1", "6"])
   alone, batched = map(json.loads, capsys.readouterr().out.splitlines())

@@ -83,6 +83,7 @@ def rows(out: pathlib.Path, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_runs_are_measured_once_and_told_again(call, runs, tmp_path, capsys):
   pattern = runs / "learned-*"
   some = ("--tasks", "sva", "--parts", "heads", "--examples", "8", *FEW)

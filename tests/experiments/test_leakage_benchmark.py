@@ -9,6 +9,7 @@ from one_line import refusal
 from experiments.benchmarks import leakage
 
 
+@pytest.mark.slow
 def test_it_prints_the_three_times_and_their_ratios(monkeypatch, capsys):
   monkeypatch.setattr(leakage, "GPT2_SMALL", GPT2)
   leakage.main(["--examples", "5", "--chunk", "2", "--repeats", "1"])

@@ -177,8 +177,8 @@ def test_all_edges_have_no_divergence(monkeypatch):
 
 def test_a_budget_means_smaller_batches(x64):
   model, _, pairs = small()
-  whole = find_circuit(model, pairs, 0.005)
-  part = find_circuit(model, pairs, 0.005, budget_bytes=200_000)
+  whole = find_circuit(model, pairs, 0.005, speculate=16)
+  part = find_circuit(model, pairs, 0.005, speculate=16, budget_bytes=200_000)
   np.testing.assert_array_equal(part.present, whole.present)
   assert part.attrs["batches"] > whole.attrs["batches"]
   assert part.attrs["chunk"] < whole.attrs["chunk"]

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import GPT2, LLAMA, PUBLIC, random_model, random_pairs
+from slow_params import slow_but
 
 from headjax.interventions import nodes
 from headjax.interventions.edge_attribution import attribute_edges
@@ -49,8 +50,9 @@ def given(model, pairs):
   return valid, corrupted, difference, measure
 
 
-@pytest.mark.parametrize("config", [GPT2, LLAMA], ids=["gpt2", "llama_kv2"])
-def test_attribution_is_the_slope_in_the_mask(x64, config):
+@pytest.mark.parametrize("name", slow_but(["gpt2"], ["gpt2", "llama_kv2"]))
+def test_attribution_is_the_slope_in_the_mask(x64, name):
+  config = {"gpt2": GPT2, "llama_kv2": LLAMA}[name]
   model, _ = random_model(config)
   pairs = random_pairs(config, LENGTHS, FIRST)
   data = attribute_edges(model, pairs, examples=2)
@@ -68,6 +70,7 @@ def test_attribution_is_the_slope_in_the_mask(x64, config):
     assert abs(slope[0]) > 1e-3, "the test would prove nothing"
 
 
+@pytest.mark.slow
 def test_the_integrated_form_averages_slopes_along_the_inputs(x64):
   """By differences, edge by edge, at the reference and half way."""
   model, _ = random_model(GPT2)

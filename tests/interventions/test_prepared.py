@@ -47,6 +47,7 @@ def memory(chunk, model, program, *arguments):
   return compiled.memory_analysis().temp_size_in_bytes + held
 
 
+@pytest.mark.slow
 def test_watching_and_holding_stay_within_their_plans():
   config = ModelConfig(3, 6, 96, 16, 384, 50, 40)
   model, _ = held_model(config, scale=0.02, dtype="float32")

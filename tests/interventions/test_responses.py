@@ -87,6 +87,7 @@ def observed(model, pairs, hold=None):
   ).observed  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [GPT2, PUBLIC["neox"]], ids=["gpt2", "neox"])
 def test_with_everything_held_the_total_response_is_the_direct(x64, config):
   model, _ = held_model(config)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import GPT2, LLAMA, PUBLIC, random_model, random_tokens
 from one_line import refusal
+from slow_params import slow_but
 
 from headjax.geometry.designs import ReadDesign, WriteDesign
 from headjax.interventions.value_gradients import value_gradient_traces
@@ -30,7 +31,7 @@ def loss(config, params, tokens):
 
 @pytest.mark.parametrize(
   "config",
-  [GPT2, AXIS, LLAMA, PUBLIC["gemma2"]],
+  slow_but([AXIS, LLAMA], [GPT2, AXIS, LLAMA, PUBLIC["gemma2"]]),
   ids=["gpt2", "axis", "grouped", "gemma2"],
 )
 def test_a_trace_is_the_slope_along_the_identity_of_a_write(config, x64):

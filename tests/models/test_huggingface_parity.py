@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fixture_folders import COMPUTED, FIXTURES
+from fixture_folders import COMPUTED, FEW, FIXTURES
 
 from headjax.models.decoder import run, unembed
 from headjax.models.load import load_model
@@ -15,6 +15,11 @@ from headjax.models.load import load_model
 
 @pytest.fixture(params=COMPUTED)
 def folder(request):
+  return FIXTURES / request.param
+
+
+@pytest.fixture(params=FEW)
+def one(request):
   return FIXTURES / request.param
 
 
@@ -37,15 +42,15 @@ def test_float32_logits_are_those_of_transformers(folder):
   np.testing.assert_allclose(logits, expected["logits"], rtol=0, atol=5e-5)
 
 
-def test_float32_residual_of_every_layer_is_that_of_transformers(folder):
-  _, resid, expected = forward(folder, "float32")
+def test_float32_residual_of_every_layer_is_that_of_transformers(one):
+  _, resid, expected = forward(one, "float32")
   for got, want in zip(resid, expected["resid"], strict=True):
     assert np.abs(got - want).max() < 1e-5 * np.abs(want).max()
 
 
-def test_float64_agrees_to_ten_digits(folder):
+def test_float64_agrees_to_ten_digits(one):
   with jax.enable_x64(True):
-    logits, resid, expected = forward(folder, "float64")
+    logits, resid, expected = forward(one, "float64")
   np.testing.assert_allclose(logits, expected["logits_64"], rtol=0, atol=1e-10)
   np.testing.assert_allclose(resid, expected["resid_64"], rtol=0, atol=1e-10)
 
@@ -66,9 +71,9 @@ def junk_on(side, tokens):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_changes_only_the_last_bits(folder, side):
-  loaded = load_model(folder)
-  with np.load(folder / "expected.npz", allow_pickle=False) as file:
+def test_padding_changes_only_the_last_bits(one, side):
+  loaded = load_model(one)
+  with np.load(one / "expected.npz", allow_pickle=False) as file:
     tokens, want = file["tokens"], file["logits"]
   tokens, positions, valid, real = junk_on(side, tokens)
   resid, _ = run(
@@ -101,8 +106,8 @@ def test_every_token_has_the_experts_that_transformers_chose(name):
 
 
 @pytest.mark.slow
-def test_bfloat16_is_as_near_to_float64_as_that_of_transformers(folder):
-  logits, _, expected = forward(folder, "bfloat16")
+def test_bfloat16_is_as_near_to_float64_as_that_of_transformers(one):
+  logits, _, expected = forward(one, "bfloat16")
   exact = expected["logits_64"]
   ours, theirs = (
     np.abs(np.asarray(found, float) - exact).mean()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers import GPT2, LLAMA, PUBLIC, random_model, random_tokens
 from one_line import refusal
+from slow_params import slow_but
 
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import run
@@ -43,7 +44,9 @@ def opened(value):
   return shut(value).replace(gate=shut(value).gate + 1)
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(
+  scope="module", params=slow_but(["gpt2", "gemma2", "olmoe"], FAMILIES)
+)
 def setting(request):
   """A float32 model, a forward in which every site has an edit, shut unless
   given, and the activations without any edit."""

@@ -72,6 +72,7 @@ def test_capital_of_france_is_paris(model, forward):
   assert model.tokenizer.decode([int(logits.argmax())]) == " Paris"
 
 
+@pytest.mark.slow
 def test_repeated_random_tokens_are_predicted_by_induction(model):
   random = np.random.RandomState(0).randint(100, 49000, (4, 50))
   bos = np.full((4, 1), model.tokenizer.bos)

@@ -89,6 +89,7 @@ def undisturbed(tmp_path_factory):
   return run
 
 
+@pytest.mark.slow
 def test_a_run_killed_3_times_ends_as_if_it_had_not_been(undisturbed, tmp_path):
   run = Run(tmp_path / "run", undisturbed.cache)
   chance = random.Random(1)

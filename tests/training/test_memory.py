@@ -35,6 +35,7 @@ def memory(fsdp: int, **arithmetic):
   return compiled.memory_analysis()
 
 
+@pytest.mark.slow
 def test_two_devices_hold_half_of_the_state_each():
   alone, shared = memory(1), memory(2)
   parameters = 70_000  # about: 4 layers of 12 x 32 x 32, 96 + 48 embeddings

@@ -36,7 +36,9 @@ def losses(config, shape, devices, steps=20):
 @pytest.mark.parametrize(
   ("config", "shapes"),
   [
-    (GPT2, [MeshShape(8), MeshShape(2, 2, 2)]),
+    pytest.param(
+      GPT2, [MeshShape(8), MeshShape(2, 2, 2)], marks=pytest.mark.slow
+    ),
     (LLAMA, [MeshShape(2, 2, 2)]),
   ],
   ids=["gpt2", "llama"],

@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 from helpers import FAMILIES, GPT2, SCREENING
+from slow_params import slow_but
 
 from headjax.models.decoder import Decoder, run, unembed
 from headjax.training import optimizer
@@ -49,7 +50,7 @@ def step_once(config, tokens, **arithmetic):
   return params, *one.step(state, tokens)
 
 
-@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("name", slow_but(["gpt2", "llama_kv2"], CAUSAL))
 def test_a_step_is_the_update_of_the_plain_gradient(name, x64):
   config, tokens = CAUSAL[name], batch(CAUSAL[name])
   params, state, metrics = step_once(config, tokens, loss_rows=10)
@@ -76,14 +77,17 @@ def test_a_step_is_the_update_of_the_plain_gradient(name, x64):
 
 @pytest.mark.parametrize(
   "arithmetic",
-  [
-    {"accumulate": 2},
-    {"accumulate": 4},
-    {"remat": "block"},
-    {"unroll": 2},
-    {"unroll": 99},
-    {"loss_rows": 1},
-  ],
+  slow_but(
+    [{"accumulate": 2}, {"remat": "block"}],
+    [
+      {"accumulate": 2},
+      {"accumulate": 4},
+      {"remat": "block"},
+      {"unroll": 2},
+      {"unroll": 99},
+      {"loss_rows": 1},
+    ],
+  ),
   ids=str,
 )
 def test_the_arithmetic_changes_no_number(arithmetic, x64):
@@ -109,6 +113,7 @@ def test_evaluation_is_the_loss_of_the_step():
   )
 
 
+@pytest.mark.slow
 def test_half_precision_keeps_float32_parameters_and_nearly_the_loss():
   tokens = batch(GPT2)
   full, half = trainer(GPT2), trainer(GPT2, dtype="bfloat16")

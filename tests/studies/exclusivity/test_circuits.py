@@ -13,6 +13,7 @@ from headjax.studies.exclusivity import circuits
 SMALL = ModelConfig(2, 2, 8, 4, 12, 13, 8)
 
 
+@pytest.mark.slow
 def test_each_threshold_has_its_circuit(tmp_path):
   model, _ = random_model(SMALL, scale=0.5, dtype="float32")
   pairs = random_pairs(SMALL, [5, 6, 4], [1, 3, 0])

@@ -91,6 +91,7 @@ def test_a_design_of_equal_kernels_is_excluded():
   assert rows[0]["readers_of_constant_kernel"] == 4 and not rows[0]["readers"]
 
 
+@pytest.mark.slow
 def test_on_shared_axes_only_edges_of_one_index_have_an_effect():
   model, _ = random_model(AXES, scale=1.0, dtype="float32")
   pairs = random_pairs(AXES, [6, 8], [3, 5])

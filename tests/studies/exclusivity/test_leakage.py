@@ -120,6 +120,7 @@ def test_what_no_design_allows_has_no_ratio():
   assert row["spearman"] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["screening", "tracr"])
 def test_other_families_are_measured_with_all_their_inputs(family):
   config = (FAMILIES | {"screening": SCREENING})[family]

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 from helpers import GPT2, random_model, random_pairs
 from one_line import refusal
 
@@ -22,6 +23,7 @@ AXIS = dataclasses.replace(
 )
 
 
+@pytest.mark.slow
 def test_logit_differences_are_those_of_single_prompts(x64):
   model, _ = random_model(GPT2)
   pairs = random_pairs(GPT2, [6, 4, 5], [2, 1, 1])

@@ -75,6 +75,7 @@ def test_one_gradient_in_shared_spaces_is_perfectly_shared():
   assert row["other_index"] == pytest.approx(0)  # orthogonal blocks
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_with_its_task_its_loss_and_its_writes(tmp_path):
   model, _ = random_model(AXIS, dtype="float32")
   pairs = random_pairs(AXIS, [6, 4], [2, 1])
