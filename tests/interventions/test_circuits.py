@@ -10,6 +10,7 @@ import pytest
 import slow_graph
 import tracr_model
 from helpers import PUBLIC, random_model, random_pairs
+from slow_params import slow_but
 from slow_sweep import metric_value
 
 from headjax.interventions import acdc, nodes
@@ -88,7 +89,7 @@ def area(scores, truth):
   return ((good > bad) + 0.5 * (good == bad)).mean()
 
 
-@pytest.mark.parametrize("program", [reverse, fractions])
+@pytest.mark.parametrize("program", slow_but([fractions], [reverse, fractions]))
 def test_the_circuit_of_a_compiled_program_is_found_exactly(program):
   config, graph, known = program()
   found = [

@@ -165,6 +165,7 @@ def test_a_rotated_block_that_is_missed_has_exactly_no_effect():
   assert (kl[:, :6].max(0) > 0).all()
 
 
+@pytest.mark.slow
 def test_chunks_and_devices_do_not_matter(x64, monkeypatch):
   model, _ = strong(GPT2)
   pairs = random_pairs(GPT2, [6, 8, 3, 8, 5], [3, 5, 2, 7, 1])

@@ -83,7 +83,8 @@ SMALL = {"n_layers": 2, "n_heads": 2, "n_kv_heads": 2, "d_model": 8,
 @pytest.mark.parametrize(
   ("config", "objective"),
   [(AXIS, "logit_difference"), (AXIS, "next_token"),
-   (PUBLIC["neox"], "logit_difference")],
+   pytest.param(
+     PUBLIC["neox"], "logit_difference", marks=pytest.mark.slow)],
   ids=["axis", "axis loss", "neox"],
 )  # fmt: skip
 def test_products_are_those_of_slopes(config, objective, x64):

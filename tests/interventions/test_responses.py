@@ -17,8 +17,9 @@ from headjax.models import weights
 from headjax.models.decoder import run
 from headjax.models.sites import Edit, Edits
 
-CASES = {"gpt2": GPT2, "gemma2": PUBLIC["gemma2"]}
+CASES = {"gemma2": PUBLIC["gemma2"]}
 SLOW = {
+  "gpt2": GPT2,
   "screening": SCREENING,
   "llama_kv2": LLAMA,
   "tracr": TRACR,

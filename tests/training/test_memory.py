@@ -48,6 +48,7 @@ def test_two_devices_hold_half_of_the_state_each():
   assert kept < 0.01 * shared.output_size_in_bytes
 
 
+@pytest.mark.slow
 def test_two_devices_need_less_room_for_half_the_batch_each():
   ratio = memory(2).temp_size_in_bytes / memory(1).temp_size_in_bytes
   assert ratio < 0.7
