@@ -92,32 +92,40 @@ def main(argv):
   out = command_line.writable_folder(args.out)
   parts = study.choose(args.parts.split(",") if args.parts else None)
   store = Store(out)
-  design = None
+  design, refused = None, []
   for subject in subjects.find(args.runs):
     if subject.design != design:
       jax.clear_caches()  # no other design runs the programs of the last one
     design = subject.design
-    measure(subject, store, parts, args)
+    refused += measure(subject, store, parts, args)
   rows = make_tables(store, args.draws)
+  if refused:
+    save_rows(refused, store.folder / "tables" / "refusals.csv")
+    print(f"\n{len(refused)} results were refused: see tables/refusals.csv")
   draw(store, rows)
   print(f"\nwritten to {out}")
 
 
 def measure(subject, store, parts, args):
-  """Measures one model, with a line for every part."""
+  """Measures one model, with a line for every part; returns what it refused."""
   began = time.perf_counter()
-  counts = {}
+  counts, refused = {}, []
   for part, task, how in measuring.measure_all(
     subject, store, parts, args.tasks, examples=args.examples,
     layers=args.layers, progress=sys.stderr.isatty(),
   ):  # fmt: skip
-    short, colon, _ = how.partition(":")
+    short, colon, why = how.partition(":")
+    if short == "refused":
+      refused.append(
+        {"run": subject.name, "part": part, "task": task, "why": why.strip()}
+      )
     counts[short] = counts.get(short, 0) + 1
     if colon:
       print(f"{subject.name}: {part} {task or ''}: {how}", flush=True)
   done = ", ".join(f"{n} {how}" for how, n in counts.items())
   took = time.perf_counter() - began
   print(f"{subject.name}: {done} ({took:.1f} s)", flush=True)
+  return refused
 
 
 def make_tables(store, draws):

@@ -115,6 +115,20 @@ def test_runs_are_measured_once_and_told_again(call, runs, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_refusals_are_listed(call, runs, tmp_path, monkeypatch, capsys):
+  def refuse(*args, **options):
+    raise ValueError("norm_at: got 'both'")
+
+  monkeypatch.setattr(study.self_repair, "measure", refuse)
+  run = runs / "learned-tiny-seed0"
+  parts = ("--tasks", "sva", "--parts", "self-repair", "--examples", "8")
+  assert call("--runs", run, *parts, *FEW) == 0
+  assert "1 results were refused" in capsys.readouterr().out
+  [row] = rows(tmp_path / "out", "refusals")
+  assert row["part"] == "self-repair" and row["why"] == "norm_at: got 'both'"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["half-shared", "all-common-axis"])
 def test_every_part_is_measured_or_says_why_not(call, tmp_path, capsys, design):
   run = write_run(tmp_path / "mine", design, 3)
