@@ -1,0 +1,1 @@
+"""Paper B: circuits that a spectrum hints at and an ablation confirms."""

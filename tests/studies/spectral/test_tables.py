@@ -1,0 +1,99 @@
+"""Do the tables say what the measurements hold?"""
+
+import numpy as np
+import pytest
+import xarray as xr
+from spectral_series import series
+
+from headjax.data.probes import INDIRECT_OBJECT
+from headjax.studies.spectral import tables
+
+
+def test_a_single_checkpoint_has_no_tables_along_training():
+  one = series().isel(step=4, drop=True)
+  made = tables.of_measurement(one)
+  assert set(made) == {"heads", "class_shares", "conserved"}
+  assert len(made["heads"]) == 4
+  [head] = [r for r in made["heads"] if (r["layer"], r["head"]) == (1, 0)]
+  assert head["class"] == "induction" and head["induction"] == 90
+  assert [r["first"] for r in made["class_shares"]] == [0.5, 0]
+
+
+def test_a_series_has_them_all():
+  made = tables.of_measurement(series([2, 4, 0, 1, 3]))
+  assert made["integral"][0]["layer"] == 1
+  assert [r["recall"] for r in made["recall_induction"]][-1] == 1
+  assert len(made["along_induction"]) == 10
+  assert len(made["leads_induction"]) == 2 and made["leads_previous"] == []
+  few = tables.of_measurement(series([0, 4]))
+  assert "integral" not in few and "recall_induction" in few
+
+
+def test_both_estimators_and_baselines_are_told_apart():
+  made = {
+    (r["baseline"], r["estimator"]): r for r in tables.conserved(series())
+  }
+  assert len(made) == 10
+  assert made["empirical", "above the null"]["fraction"] == 0.5
+  # By the uniform baseline all is a hundred times as selective.
+  assert made["uniform", "above the null"]["null_floor"] == 150
+  assert made["empirical", "first 30.0% with a class"]["fraction"] == 0.25
+  assert made["empirical", "first 100.0% with a class"]["fraction"] == 0.75
+
+
+def test_circuits_without_a_head_are_left_out():
+  assert tables.circuits(series()) == {"induction": [(1, 0), (1, 1)]}
+
+
+def test_names_add_three_circuits():
+  final = series().isel(step=4, drop=True)
+  more = xr.zeros_like(final.attention.isel(kind=[0, 1])) + 1.0
+  more = more.assign_coords(kind=["name_mover", "s_inhibition"])
+  more[0, 0, 1] = 70
+  whole = xr.concat([final.attention, more], "kind")
+  final = final.drop_vars("attention").drop_vars("kind")
+  final = final.assign(attention=whole)
+  assert final.kind.values.tolist() == list(INDIRECT_OBJECT)
+  made = tables.circuits(final)
+  assert made["name_mover"] == [(0, 1)]
+  # None inhibits: the five strongest stand for them, here all four.
+  assert len(made["s_inhibition"]) == 4
+  assert made["name_mover + s_inhibition"] == made["s_inhibition"]
+
+
+def swept(difference):
+  """Two circuits, of a head each; the second matters more."""
+  rank = np.zeros((10, 6), int)
+  for place in ((slice(5), 0), (slice(10), 3), (slice(10), [1, 4])):
+    rank[place] = 1
+  role = ["circuit", "upper", "random"] * 2
+  return xr.Dataset(
+    {
+      "rank": (("example", "group"), rank),
+      "logit": (("example", "group"), np.zeros((10, 6))),
+      "members": (("group", "layer", "head"), np.eye(6)[:, None].astype(int)),
+      "base_rank": ("example", np.zeros(10, int)),
+      "base_logit": ("example", np.ones(10)),
+      "base_difference": ("example", np.array(difference, float)),
+    },
+    {"circuit": ("group", ["a"] * 3 + ["b"] * 3), "role": ("group", role)},
+    attrs={
+      "circuits": '{"a": [[0, 0]], "b": [[0, 3]]}',
+      "short": '{"a": [], "b": []}',
+      "chance": 0.01,
+    },
+  )
+
+
+@pytest.mark.parametrize(("right", "solves"), [(6, True), (5, False)])
+def test_the_largest_differential_is_primary(right, solves):
+  table = tables.verdicts(swept([1] * right + [-1] * (10 - right)))
+  assert [r["primary"] for r in table] == [False, True]
+  assert [r["differential"] for r in table] == [0.5, 1.0]
+  assert [r["heads"] for r in table] == ["L0H0", "L0H3"]
+  assert [r["solves"] for r in table] == [solves] * 2
+
+
+def test_without_foils_nothing_is_preferred():
+  table = tables.verdicts(swept([0] * 10))
+  assert table[0]["solves"] is None and np.isnan(table[0]["preferred"])
