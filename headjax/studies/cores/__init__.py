@@ -1,0 +1,1 @@
+"""What do independently trained models share? Few directions, and their map."""
