@@ -30,8 +30,9 @@ def get_config() -> ConfigDict:
 def _data() -> ConfigDict:
   """What is read, and how."""
   data = ConfigDict()
-  # A folder that prepare_corpus.py made, inside `data.folder`; or "toy", which
-  # is generated. "R" has 0.2e9 tokens, "S" 1.07e9.
+  # A folder that prepare_corpus.py made, inside `data.folder`; or "toy",
+  # "rules-hierarchical" or "rules-modular", which are generated. "R" has 0.2e9
+  # tokens, "S" 1.07e9.
   data.corpus = "R"
   data.folder = "corpora"  # where the corpora are
   # "replacement": sequences start anywhere, again and again; "once": every

@@ -2,12 +2,19 @@ r"""Do heads behind in-context rules write the answer, or cancel it?
 
 A cell is a model and a task. Attributions of all heads choose candidates, path
 patching tells writers from cancellers, and lesions of both groups say whether
-they oppose each other. Measurements go to OUT, with a table of the candidates.
+they oppose each other. Then follows how the groups work: where they look, what
+else they could be, and what becomes of the answer if they are taken away,
+transplanted or added. Measurements, tables and figures go to OUT.
 
   python experiments/writers_cancellers.py --model smollm2-135m \
-    --task hierarchical --out results/smollm2-hierarchical
+    --task hierarchical --out results/writers/smollm2-hierarchical
 
-With --check nothing is measured. RELEASED.json is a cell of the paper's
+With --table nothing is measured: the cells in the folders of FOLDER become
+FOLDER/cells.csv, with tests over all of them.
+
+  python experiments/writers_cancellers.py --table results/writers
+
+With --check nothing is measured either. RELEASED.json is a cell of the paper's
 released results: attributions, effects of the candidates on every pair, and
 all that follows from them, which is computed again. The largest difference of
 every statistic is printed, and every label that does not follow; status 1 says
@@ -18,22 +25,35 @@ that there was any of either.
 
 import sys
 
-from headjax import command_line, load_model, results
-from headjax.checks import check
+from headjax import command_line, load_model
+from headjax.checks import check, check_choice
+from headjax.reports import writers_figures as figures
+from headjax.reports import writers_text as text
 from headjax.reports.exclusivity_tables import save_rows, text_table
+from headjax.reports.figures import save_figure
+from headjax.studies.writers import summary
 from headjax.studies.writers.cell import judge, measure_cell, shuffle_roles
+from headjax.studies.writers.cue_prompts import CUE_TASKS, load_cue_cell
 from headjax.studies.writers.discovery import RULES
+from headjax.studies.writers.explaining import PARTS
+from headjax.studies.writers.folder import save_all, study_groups
 from headjax.studies.writers.prompts import TASKS, load_cell
 from headjax.studies.writers.released_check import check_released
 from headjax.studies.writers.released_file import read_released
+
+_COLUMNS = (
+  "model", "task", "accuracy", "pairs", "significant", "writers", "cancellers",
+  "zero_writers", "zero_cancellers", "zero_both", "zero_verdict",
+  "mean_verdict", "shuffle_p", "shuffle_p_holm",
+)  # fmt: skip
 
 
 def parse(argv):
   """The command line."""
   parser = command_line.Parser(__doc__)
   parser.add_argument("--model", help="name, folder, .gguf file, RUN@STEP")
-  parser.add_argument("--task", choices=TASKS)
-  parser.add_argument("--out", help="folder for the results")
+  parser.add_argument("--task", choices=(*TASKS, *CUE_TASKS))
+  parser.add_argument("--out", help="folder for the results of this cell")
   parser.add_argument(
     "--examples", type=int, help="of each set at most; default the paper's"
   )
@@ -48,37 +68,56 @@ def parse(argv):
     help="other splits of W and C to lesion, for the sign-shuffle null; 0 "
     "leaves it out (the paper: 10000)",
   )
+  parser.add_argument(
+    "--parts", help=f"names with commas between, or none; of {', '.join(PARTS)}"
+  )
   parser.add_argument("--seed", type=int, default=0, help="of all resamples")
+  parser.add_argument("--table", metavar="FOLDER", help="that holds cells")
   parser.add_argument(
     "--check", nargs="+", metavar="RELEASED.json", help="released cells"
   )
   args = parser.parse_args(argv)
   given = [x is not None for x in (args.model, args.task, args.out)]
+  alone = [name for name in ("check", "table") if getattr(args, name)]
   check(
-    all(given) if args.check is None else not any(given),
+    not any(given) and len(alone) == 1 if alone else all(given),
     "options",
     f"{sum(given)} of --model, --task and --out"
-    + " beside --check" * (args.check is not None),
-    "all three, or --check alone",
+    + "".join(f" beside --{name}" for name in alone),
+    "all three, or --check alone, or --table alone",
     "see --help",
   )
+  args.parts = _parts(args.parts)
   return args
 
 
+def _parts(given):
+  """Names of parts; None means all."""
+  if given is None:
+    return None
+  names = [] if given == "none" else given.split(",")
+  for name in names:
+    check_choice("--parts", name, (*PARTS, "none"))
+  return names
+
+
 def main(argv):
-  """Measures a cell, or checks released ones."""
+  """Measures a cell, makes a table of cells, or checks released ones."""
   args = parse(argv)
-  if args.check is None:
-    measure(args)
-  else:
+  if args.check is not None:
     check_all(args)
+  elif args.table is not None:
+    tabulate(args.table)
+  else:
+    measure(args)
 
 
 def measure(args):
   """Measures a cell and prints what it says."""
   out = command_line.writable_folder(args.out)
   model = load_model(args.model)
-  prompts = load_cell(
+  load = load_cue_cell if args.task in CUE_TASKS else load_cell
+  prompts = load(
     args.task,
     model.tokenizer,
     examples=args.examples,
@@ -86,60 +125,65 @@ def measure(args):
   )
   settings = {"rule": args.rule, "seed": args.seed}
   data = measure_cell(model, prompts, progress=sys.stderr.isatty(), **settings)
-  for name, dataset in data.items():
-    results.save(dataset, out / f"{name}.nc")
+  save_all(data, out)
   found = judge(data, **settings)
-  save_rows(found.rows(), out / "candidates.csv")
-  print(f"{model.name}, {args.task}\n")
-  show_cell(found)
+  print(f"{model.name}, {args.task}\n\n{text.cell_text(found)}")
+  shuffle = None
   if args.splits:
-    show_shuffle(
-      shuffle_roles(model, prompts, found, limit=args.splits, seed=args.seed)
+    shuffle = shuffle_roles(
+      model, prompts, found, limit=args.splits, seed=args.seed
     )
+    print(text.shuffle_text(shuffle))
   paths = data["paths"].attrs
   print(
     f"\nforwards of each set: {data['attributions'].attrs['forwards']} for the "
     f"attributions, {paths['forwards']} for the paths, and total effects of "
-    f"{paths['swept_heads']} heads by the suffix sweep"
+    f"{paths['swept_heads']} heads by the suffix sweep\n",
+    flush=True,
   )
+  tables, reasons = {}, {}
+  if args.parts != []:
+    tables, reasons = study_groups(
+      model, prompts, found, out, parts=args.parts, seed=args.seed
+    )
+    print(text.tables_text(tables, reasons))
+  write(out, model.name, args.task, found, tables)
+  row = summary.cell_row(
+    model.name, args.task, found, shuffle=shuffle, tables=tables
+  )
+  summary.save_row(row, out)
   print(f"\nwritten to {out}")
 
 
-def show_cell(found):
-  """Prints the candidates, the groups and the verdicts."""
+def write(out, model, task, found, tables):
+  """Writes the tables and the figures of a cell."""
   rows = found.rows()
-  print(text_table(rows, rows[0]))
-  control, own = found.discovery, found.shares
-  print(
-    f"\n{control.n_significant} of {control.p.size} heads significant "
-    f"({control.rule} rule), {control.n_candidates} candidates; "
-    f"{own.n_valid} of {own.n_pairs} pairs with a swing, on average "
-    f"{own.mean_swing:.3g}; accuracy {found.accuracy:.3f}"
-  )
-  if own.doubt:
-    print(f"no roles: {own.doubt}")
-  for role in ("writer", "canceller"):
-    heads = ", ".join("L{}.H{}".format(*h) for h in found.of_role(role))
-    print(f"{role}s: {heads or 'none'}")
-  for ablation, verdict in found.verdicts.items():
-    changes = ", ".join(
-      f"{group} {x.estimate:+.3f} [{x.low:+.3f}, {x.high:+.3f}]"
-      for group, x in found.changes[ablation].items()
+  save_rows(rows, out / "candidates.csv")
+  for name, table in tables.items():
+    if table:
+      save_rows(table, out / "tables" / f"{name}.csv")
+  label = f"{model}, {task}"
+  mean = found.discovery.control.mean
+  drawn = {
+    "attribution": figures.attribution_figure(mean, rows, title=label),
+    "roles": figures.role_figure(rows, title=label),
+    "lesions": figures.lesion_figure(found.changes, title=label),
+  }
+  if tables.get("attention"):
+    drawn["attention"] = figures.attention_figure(
+      tables["attention"], title=label
     )
-    print(f"{ablation} ablation without {changes}")
-    print(f"  {verdict.name}, interaction {verdict.interaction:+.3f}")
+  for name, figure in drawn.items():
+    save_figure(figure, out / "figures" / name)
 
 
-def show_shuffle(found):
-  """Prints the sign-shuffle null."""
-  if found is None:
-    print("sign-shuffle: a group is empty, there is nothing to exchange")
-    return
-  kind = "all" if found.exhaustive else "random"
-  print(
-    f"sign-shuffle: difference {found.difference:+.3f}, p = {found.p:.3g} of "
-    f"{kind} {found.splits} splits"
-  )
+def tabulate(folder):
+  """Writes and prints the table of all cells of a folder."""
+  command_line.writable_folder(folder)
+  rows = summary.over_cells(summary.read_rows(folder))
+  save_rows(rows, f"{folder}/cells.csv")
+  print(text_table(rows, _COLUMNS) + "\n")
+  print("\n".join(summary.told(rows)))
 
 
 def check_all(args):
@@ -149,39 +193,9 @@ def check_all(args):
     path: check_released(cell, seed=args.seed) for path, cell in cells.items()
   }
   for path, report in reports.items():
-    print(f"{path}\n")
-    show_report(report)
+    print(f"{path}\n\n{text.check_text(report)}")
   if not all(report.agrees for report in reports.values()):
     sys.exit(1)
-
-
-def show_report(report):
-  """Prints the differences, the mismatches and what was found."""
-  rows = [
-    {
-      "statistic": found.statistic,
-      "numbers": found.count,
-      "largest": found.largest,
-      "allowed": float(found.allowed),
-      "unit": found.unit or "-",
-      "where": found.where,
-      "wrong": found.wrong,
-    }
-    for found in report.comparisons
-  ]
-  print(text_table(rows, rows[0]))
-  print(f"\n{len(report.mismatches)} labels do not follow from the numbers")
-  for line in report.mismatches:
-    print(f"  {line}")
-  print("\n" + "\n".join(report.notes))
-  if report.agrees:
-    print(f"\nall {len(rows)} statistics and all labels are reproduced\n")
-    return
-  wrong = [found.statistic for found in report.comparisons if found.wrong]
-  print(
-    f"\nNOT reproduced: {', '.join(wrong) or 'no statistic'}; "
-    f"{len(report.mismatches)} labels\n"
-  )
 
 
 if __name__ == "__main__":

@@ -69,6 +69,17 @@ class Edit:
 
 
 @flax.struct.dataclass
+class Shift(Edit):
+  """Replaces `x` by `x + gate * value`: a gate is a strength of any size.
+
+  Where an `Edit` is expected, this is one.
+  """
+
+  def __call__(self, x: jax.Array) -> jax.Array:
+    return x + self.gate.astype(x.dtype) * self.value.astype(x.dtype)
+
+
+@flax.struct.dataclass
 class LinearEdit:
   """Replaces `x` by `x + gate * (x @ matrix)`.
 
@@ -94,7 +105,7 @@ class LinearEdit:
 class Edits:
   """What to change in a forward pass; `Edits()` changes nothing.
 
-  Every field is a tuple of `Edit` or `LinearEdit`, applied in order.
+  Every field is a tuple of `Edit`, `Shift` or `LinearEdit`, applied in order.
   """
 
   resid_pre: tuple[Any, ...] = ()

@@ -1,5 +1,6 @@
 """What do per-example effects say, and how surely? NumPy and SciPy only."""
 
+from headjax.statistics.bca import bca_mean
 from headjax.statistics.concentration import (
   Concentration,
   Factors,
@@ -17,6 +18,9 @@ from headjax.statistics.lanes import (
   lane_score,
   lanes,
 )
+from headjax.statistics.multiplicity import benjamini_hochberg, holm, rejected
+from headjax.statistics.partitions import Partitions, partitions
+from headjax.statistics.ratios import Ratios, mean_ratios
 from headjax.statistics.resampling import (
   Interval,
   bootstrap,
@@ -28,6 +32,7 @@ from headjax.statistics.seeds import (
   seed_difference,
   seed_interval,
 )
+from headjax.statistics.sign_flips import sign_flip_p
 from headjax.statistics.subsets import (
   LeftOut,
   by_condition,
@@ -41,9 +46,13 @@ __all__ = [
   "Interval",
   "Lanes",
   "LeftOut",
+  "Partitions",
+  "Ratios",
   "SeedInterval",
   "TopHead",
   "as_effects",
+  "bca_mean",
+  "benjamini_hochberg",
   "bootstrap",
   "by_condition",
   "concentration",
@@ -51,14 +60,19 @@ __all__ = [
   "factorise",
   "half_lanes",
   "head_intervals",
+  "holm",
   "lane_score",
   "lanes",
   "leave_one_group_out",
   "mean_effect",
+  "mean_ratios",
   "neff",
   "p_value",
   "paired_difference",
+  "partitions",
   "permuted_null",
+  "rejected",
   "seed_difference",
   "seed_interval",
+  "sign_flip_p",
 ]

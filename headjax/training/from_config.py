@@ -9,6 +9,8 @@ import pathlib
 from typing import Any
 
 from headjax.checks import check
+from headjax.data.generated import GENERATED
+from headjax.data.rule_text import RuleText
 from headjax.data.token_files import Corpus, open_corpus
 from headjax.data.toy import Toy
 from headjax.models.config import ModelConfig
@@ -59,7 +61,7 @@ def settings(config: Any) -> Settings:
   )
 
 
-def corpus(config: Any) -> Corpus | Toy:
+def corpus(config: Any) -> Corpus | Toy | RuleText:
   """The text that a config names, checked against the model.
 
   Raises:
@@ -67,15 +69,15 @@ def corpus(config: Any) -> Corpus | Toy:
       the model.
   """
   data, d_vocab = config.data, config.model.d_vocab
-  if data.corpus != Toy.name:
+  if data.corpus not in GENERATED:
     folder = pathlib.Path(data.folder) / data.corpus
     return open_corpus(folder, sampling=data.sampling, d_vocab=d_vocab)
-  toy = Toy()
-  check_vocabulary(toy, d_vocab)
-  return toy
+  made = GENERATED[data.corpus]()
+  check_vocabulary(made, d_vocab)
+  return made
 
 
-def check_vocabulary(corpus: Corpus | Toy, d_vocab: int) -> None:
+def check_vocabulary(corpus: Corpus | Toy | RuleText, d_vocab: int) -> None:
   """Refuses a model with fewer ids than a corpus."""
   check(
     corpus.d_vocab <= d_vocab,

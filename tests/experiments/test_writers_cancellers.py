@@ -71,7 +71,10 @@ def test_a_broken_file_gives_status_two(call, content, tmp_path, capsys):
 
 def test_without_a_file_there_is_nothing_to_do(call, capsys):
   assert call() == 2
-  assert "expected all three, or --check alone" in capsys.readouterr().err
+  assert (
+    "expected all three, or --check alone, or --table alone"
+    in capsys.readouterr().err
+  )
 
 
 def run_script(argv):
@@ -94,9 +97,9 @@ def planted(monkeypatch, tmp_path):
 
 
 def test_a_cell_is_measured_and_told(planted, tmp_path, capsys):
-  out = tmp_path / "out"
+  out = tmp_path / "cells" / "one"
   argv = ["--model", "x", "--task", "modular", "--out", out, "--splits", 10]
-  assert run_script(argv) == 0
+  assert run_script([*argv, "--parts", "none"]) == 0
   printed = capsys.readouterr().out
   assert "\nwriters: L0.H0, L0.H1\ncancellers: L0.H2\n" in printed
   assert printed.count("\n  canonical, interaction ") == 2
@@ -104,13 +107,48 @@ def test_a_cell_is_measured_and_told(planted, tmp_path, capsys):
   assert "p = 0.333 of all 3 splits" in printed
   assert "5 for the attributions, 5 for the paths, and total" in printed
   names = {"attributions", "paths", "lesions-zero", "lesions-mean"}
-  written = {path.name for path in out.iterdir()}
-  assert written == {f"{name}.nc" for name in names} | {"candidates.csv"}
+  files = {f"{name}.nc" for name in names} | {"candidates.csv", "cell.json"}
+  assert {path.name for path in out.iterdir()} == files | {"figures"}
   again = judge({name: results.load(out / f"{name}.nc") for name in names})
-  with open(out / "candidates.csv", newline="") as file:
-    rows = list(csv.DictReader(file))
+  rows = read_csv(out / "candidates.csv")
   assert [row["head"] for row in rows] == [row["head"] for row in again.rows()]
   assert rows[0]["direct"] == f"{again.rows()[0]['direct']:.6g}"
+  drawn = {path.name for path in (out / "figures").glob("*.png")}
+  assert drawn == {"attribution.png", "roles.png", "lesions.png"}
+  assert run_script(["--table", tmp_path / "cells"]) == 0
+  assert "canonical in 1 of 1 cells" in capsys.readouterr().out
+  [row] = read_csv(tmp_path / "cells" / "cells.csv")
+  assert (row["model"], row["task"]) == ("planted", "modular")
+  assert row["writer_heads"] == "L0.H0 L0.H1"
+  assert row["shuffle_p_holm"] == row["shuffle_p"] == "0.333333"
+
+
+@pytest.mark.slow
+def test_a_cell_is_explained(planted, tmp_path, capsys):
+  out = tmp_path / "cells" / "one"
+  argv = ["--model", "x", "--task", "modular", "--out", out]
+  assert run_script(argv) == 0
+  printed = capsys.readouterr().out
+  # A single layer has no heads as large beside the groups.
+  assert "controls: left out" in printed
+  assert "cascade: left out" in printed
+  written = {path.stem for path in (out / "tables").iterdir()}
+  assert written == {
+    "attention", "sources", "geometry", "coverage", "rank-one", "values",
+    "importance", "induction", "actions", "written", "transfer",
+  }  # fmt: skip
+  assert (out / "figures" / "attention.png").exists()
+  actions = read_csv(out / "tables" / "actions.csv")
+  gone = {row["of"]: float(row["logits"]) for row in actions[:3]}
+  assert actions[0]["kind"] == "lesion"
+  assert gone["cancellers"] > 0 > gone["writers"]
+  assert run_script(["--table", tmp_path / "cells"]) == 0
+  assert "induction heads: 3 shared, 3.00 by chance" in capsys.readouterr().out
+
+
+def read_csv(path):
+  with open(path, newline="") as file:
+    return list(csv.DictReader(file))
 
 
 def test_check_and_measuring_do_not_mix(tmp_path, capsys):
@@ -119,3 +157,10 @@ def test_check_and_measuring_do_not_mix(tmp_path, capsys):
     capsys.readouterr().err
   )
   assert run_script(["--model", "y"]) == 2
+  assert run_script(["--table", "x", "--check", "y"]) == 2
+  assert "beside --check beside --table" in capsys.readouterr().err
+  argv = ["--model", "y", "--task", "modular", "--out", tmp_path / "out"]
+  assert run_script([*argv, "--parts", "sources,x"]) == 2
+  assert "--parts: got 'x'" in capsys.readouterr().err
+  assert run_script(["--table", tmp_path]) == 2
+  assert "no */cell.json in" in capsys.readouterr().err
