@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fixture_folders import FEW, FIXTURES
 from helpers import LLAMA, SCREENING, TRACR, random_model, random_tokens
 from jax.sharding import AxisType
 from one_line import refusal
@@ -57,6 +58,17 @@ def steering(config):
     resid_post=(Edit(jnp.array([0, 0.5, 0]), vector),),
     z=(Edit(gates[1] + gates[7], jnp.zeros(n)),),
   )
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_greedy_tokens_are_those_of_transformers(name):
+  with np.load(FIXTURES / name / "greedy.npz", allow_pickle=False) as file:
+    expected = file["tokens"]
+  model = load_model(FIXTURES / name)
+  found = generate(model, expected[:, :5], max_new=expected.shape[1] - 5)
+  np.testing.assert_array_equal(found, expected[:, 5:])
+  # What is likeliest is not always the same.
+  assert len(np.unique(expected)) > 5
 
 
 @pytest.mark.parametrize("edited", [False, True])
