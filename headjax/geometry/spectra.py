@@ -42,8 +42,8 @@ def spectrum(circuit: Factored) -> Spectrum:
 
   Example:
     >>> found = spectrum(Factored(np.eye(3)[:, :2], np.diag([1.0, 2.0])))
-    >>> found.values, found.top_share
-    (array([2., 1.]), np.float64(0.8))
+    >>> found.values, float(found.top_share)
+    (array([2., 1.]), 0.8)
   """
   left, right = (
     np.asarray(x, np.float64) for x in (circuit.left, circuit.right)

@@ -167,6 +167,7 @@ def test_speculation_finds_the_same_circuit(x64):
   np.testing.assert_allclose(many.rise, alone.rise, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_all_edges_have_no_divergence(monkeypatch):
   """In float32; the search itself begins with that measurement."""
   model, _ = random_model(SMALL, scale=0.5, dtype="float32")

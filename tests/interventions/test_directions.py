@@ -59,6 +59,7 @@ def slow_effect(model, pairs, row, layer, site, basis, direction):
   return results[0] - results[1], results[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   ("case", "site"),
   [(case, "attn_out") for case in CASES]
@@ -84,6 +85,7 @@ def test_effects_are_those_of_whole_forwards(case, site, x64):
     assert np.abs(found.effect).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_lengths_and_chunks_do_not_matter(x64, monkeypatch):
   model, _ = random_model(GPT2)
   pairs = random_pairs(GPT2, [8, 5, 7], [3, 1, 0])

@@ -93,6 +93,7 @@ def test_some_edges_are_a_slow_loop_over_streams(x64, kind):
     np.testing.assert_allclose(found[i], resid, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", pytest.param("neox", marks=SLOW)])
 def test_a_run_may_resume_where_edges_begin_to_lack(x64, kind):
   model, _, clean, reference, mask = setting(kind)
@@ -120,6 +121,7 @@ def test_what_is_sent_adds_up_to_the_stream(x64):
   )
 
 
+@pytest.mark.slow
 def test_impossible_edges_do_not_matter(x64):
   model, _, clean, reference, mask = setting("gpt2")
   other = np.where(nodes.possible(model.config), mask, 7.0)

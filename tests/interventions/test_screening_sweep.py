@@ -44,6 +44,7 @@ def check(config, question, method):
   np.testing.assert_allclose(data.base, base, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("method", ["suffix", "general"])
 def test_sweep_is_a_loop_of_oracle_forwards(x64, one_device, question, method):
