@@ -118,6 +118,17 @@ TASKS: Mapping[str, Callable[[Tokenizer, str], PromptPairs]] = (
 )
 
 
+def check_tokenizer(tokenizer) -> None:
+  """Fails if a model came without one, which prompts are made with."""
+  check(
+    tokenizer is not None,
+    "tokenizer",
+    None,
+    "the tokenizer of the model",
+    "put its tokenizer.json beside the weights",
+  )
+
+
 def load_task(
   name: str | os.PathLike[str],
   tokenizer: Tokenizer | None,
@@ -139,13 +150,7 @@ def load_task(
       the tokenizer or the file does not allow the task.
   """
   name = os.fspath(name)
-  check(
-    tokenizer is not None,
-    "tokenizer",
-    None,
-    "the tokenizer of the model",
-    "put its tokenizer.json beside the weights",
-  )
+  check_tokenizer(tokenizer)
   if name.endswith(".jsonl"):
     pairs = from_jsonl(name, tokenizer)
   elif name in TASKS:

@@ -53,6 +53,31 @@ def _per_row(config: ModelConfig, n_pos: int, width: int) -> int:
   return width * (4 * config.d_model + max(attention, mlp))
 
 
+def _bytes(
+  config, n_pos, width, itemsize, budget_bytes, row_extra, example_extra
+) -> tuple[int, int, int]:
+  """Of one layer's parameters, an example and a row, if these fit at least."""
+  # A traced layer index copies that layer's parameters.
+  layer = itemsize * block_size(config)
+  fixed = itemsize * (_per_example(config, n_pos, width) + example_extra)
+  row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
+  check(
+    layer + fixed + row <= budget_bytes,
+    "budget_bytes",
+    budget_bytes,
+    f"at least {layer + fixed + row} for prompts of {n_pos} tokens",
+    "raise the budget or shorten the prompts",
+  )
+  return layer, fixed, row
+
+
+def _evenly(n_examples: int, most: int, n_devices: int) -> int:
+  """Examples in each of the fewest chunks, the same on every device."""
+  n_chunks = -(-n_examples // most)
+  examples = -(-n_examples // n_chunks)
+  return -(-examples // n_devices) * n_devices
+
+
 def plan(
   config: ModelConfig,
   *,
@@ -85,23 +110,13 @@ def plan(
   Raises:
     ValueError: not even one example and one head fit.
   """
-  fixed = itemsize * (_per_example(config, n_pos, width) + example_extra)
-  row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
-  # A traced layer index copies that layer's parameters.
-  layer = itemsize * block_size(config)
-  check(
-    layer + fixed + row <= budget_bytes,
-    "budget_bytes",
-    budget_bytes,
-    f"at least {layer + fixed + row} for prompts of {n_pos} tokens",
-    "raise the budget or shorten the prompts",
+  layer, fixed, row = _bytes(
+    config, n_pos, width, itemsize, budget_bytes, row_extra, example_extra
   )
   heads = min(config.n_heads, (budget_bytes - layer - fixed) // row)
   fits = (budget_bytes - layer) // (fixed + heads * row)
   most = max(1, int(fits)) * n_devices
-  n_chunks = -(-n_examples // most)
-  examples = -(-n_examples // n_chunks)
-  examples = -(-examples // n_devices) * n_devices
+  examples = _evenly(n_examples, most, n_devices)
   n_bytes = layer + examples // n_devices * (fixed + heads * row)
   return Plan(examples, int(heads), n_bytes)
 
@@ -137,22 +152,13 @@ def plan_rows(
   Raises:
     ValueError: not even one example and one site fit.
   """
-  fixed = itemsize * (_per_example(config, n_pos, width) + example_extra)
-  row = int(MARGIN * itemsize * (_per_row(config, n_pos, width) + row_extra))
-  layer = itemsize * block_size(config)
-  check(
-    layer + fixed + row <= budget_bytes,
-    "budget_bytes",
-    budget_bytes,
-    f"at least {layer + fixed + row} for prompts of {n_pos} tokens",
-    "raise the budget or shorten the prompts",
+  layer, fixed, row = _bytes(
+    config, n_pos, width, itemsize, budget_bytes, row_extra, example_extra
   )
   room = budget_bytes - layer
   rows = min(-(-BUSY // width), (room - fixed) // row)
   most = max(1, min(rows, (room - rows * row) // fixed)) * n_devices
-  n_chunks = -(-n_examples // most)
-  examples = -(-n_examples // n_chunks)
-  examples = -(-examples // n_devices) * n_devices
+  examples = _evenly(n_examples, most, n_devices)
   own = examples // n_devices
   sites = max(1, rows // own)
   return Plan(examples, sites, layer + own * (fixed + sites * row))

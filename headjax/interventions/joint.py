@@ -19,6 +19,7 @@ from headjax import results
 from headjax.checks import check, check_choice
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks
+from headjax.interventions.prepared import labels
 from headjax.interventions.questions import (
   Question,
   batch_of,
@@ -172,14 +173,12 @@ def _labelled(sweep, members, names, pairs, provenance) -> xr.Dataset:
   """The effects with their labels."""
   about = {"long_name": "logit difference", "units": results.LOGITS}
   drop = about | {"long_name": "logit difference, clean minus patched"}
-  labels = {"group": pairs.group, "condition": pairs.condition}
   return xr.Dataset(
     {
       "effect": (("example", "set"), sweep.effect.T, drop),
       "base": ("example", sweep.base, about),
       "members": (("set", "layer", "head"), members.astype(np.int8)),
     },
-    {"set": names, "example": np.arange(len(pairs))}
-    | {k: ("example", v) for k, v in labels.items() if v is not None},
+    {"set": names} | labels(pairs),
     attrs=provenance,
   )

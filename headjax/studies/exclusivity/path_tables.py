@@ -40,11 +40,7 @@ def leakages(store: Store, draws: int) -> Rows:
 def leakage_pairs(store: Store, draws: int) -> Rows:
   """Section 5.1: what pairs of top heads leak."""
   del draws
-  return [
-    head | row
-    for head, data, effects in _chosen(store, "leakage")
-    for row in leakage.important_pairs(data, effects)
-  ]
+  return _of_top_heads(store, "leakage", leakage.important_pairs)
 
 
 def left_out(store: Store, draws: int) -> Rows:
@@ -62,31 +58,19 @@ def all_responses(store: Store, draws: int) -> Rows:
 def response_pairs(store: Store, draws: int) -> Rows:
   """Section 5.1: direct and total response of pairs of top heads."""
   del draws
-  return [
-    head | row
-    for head, data, effects in _chosen(store, "responses")
-    for row in responses.important_pairs(data, effects)
-  ]
+  return _of_top_heads(store, "responses", responses.important_pairs)
 
 
 def attention_pairs(store: Store, draws: int) -> Rows:
   """Section 5.1: how far pairs of top heads turn attention away."""
   del draws
-  return [
-    head | row
-    for head, data, effects in _chosen(store, "responses")
-    for row in responses.attention_changes(data, effects)
-  ]
+  return _of_top_heads(store, "responses", responses.attention_changes)
 
 
 def attention_all(store: Store, draws: int) -> Rows:
   """Section 5.1: how far top heads turn all later heads' attention away."""
   del draws
-  return [
-    head | row
-    for head, data, effects in _chosen(store, "responses")
-    for row in responses.changes_of_all(data, effects)
-  ]
+  return _of_top_heads(store, "responses", responses.changes_of_all)
 
 
 def leakage_attention(store: Store, draws: int) -> Rows:
@@ -229,6 +213,15 @@ def _curve(
     for data in store.all(part)
     for step in data.step.values
     for row in summarise(at_step(data, int(step)))
+  ]
+
+
+def _of_top_heads(store: Store, part: str, rows_of: Callable) -> Rows:
+  """The rows of a part's results that depend on which heads are the top."""
+  return [
+    head | row
+    for head, data, effects in _chosen(store, part)
+    for row in rows_of(data, effects)
   ]
 
 

@@ -22,6 +22,7 @@ from headjax.data.in_context import (
 from headjax.data.lexical import LISTS, choose_format, lexical_examples
 from headjax.data.pairs import PromptPairs
 from headjax.data.rules import FAMILIES, rule_examples
+from headjax.data.tasks import check_tokenizer
 from headjax.models.tokenizers import Tokenizer
 
 TASKS = (*FAMILIES, *LISTS)
@@ -181,13 +182,7 @@ def shuffles(
 def _check(task, tokenizer, purpose):
   check_choice("task", task, TASKS)
   check_choice("purpose", purpose, SIZES)
-  check(
-    tokenizer is not None,
-    "tokenizer",
-    None,
-    "the tokenizer of the model",
-    "put its tokenizer.json beside the weights",
-  )
+  check_tokenizer(tokenizer)
 
 
 def _count(task, purpose, examples):
