@@ -20,6 +20,16 @@ collect_ignore = ["fixtures"]
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_let_go():
+  """Frees a file's compiled programs: each holds many mappings of memory.
+
+  A process may have 65,530 of them; one more, and the compiler crashes.
+  """
+  yield
+  jax.clear_caches()
+
+
 @pytest.fixture
 def x64():
   """Runs a test in float64."""
