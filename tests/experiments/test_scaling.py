@@ -9,6 +9,7 @@ import sys
 
 import jax
 import pytest
+from slow_params import slow_but
 
 from experiments.benchmarks import scaling, traffic
 from headjax.models.config import ModelConfig
@@ -42,7 +43,7 @@ def size(array: str) -> int:
   return math.prod(map(int, array.partition("[")[2][:-1].split(",")))
 
 
-@pytest.mark.parametrize(("family", "mesh"), CASES)
+@pytest.mark.parametrize(("family", "mesh"), slow_but(CASES[:1], CASES))
 def test_no_device_holds_the_stream_of_the_whole_batch(family, mesh):
   text = program(family, mesh)[1].as_text()
   whole = BATCH * GPT2.n_ctx * GPT2.d_model

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from helpers import FAMILIES, PUBLIC, random_model, random_pairs
 from one_line import refusal
+from slow_params import slow_but
 
 from headjax.interventions.attribution import attribute_heads
 from headjax.interventions.edits import head_gates
@@ -40,10 +41,9 @@ def effects_of(model, pairs, site, gate):
   [
     ("gpt2", "z"),
     ("llama_kv2", "k"),
-    ("gpt2", "q"),
-    ("gemma2", "z"),
-    ("neox", "v"),
-    ("olmoe", "k"),
+    *slow_but(
+      [], [("gpt2", "q"), ("gemma2", "z"), ("neox", "v"), ("olmoe", "k")]
+    ),
   ],
 )
 def test_attribution_is_the_slope_of_the_effect(family, site, x64):
@@ -57,6 +57,7 @@ def test_attribution_is_the_slope_of_the_effect(family, site, x64):
   np.testing.assert_array_equal(found[2], 0)  # equal prompts
 
 
+@pytest.mark.slow
 def test_integrated_attributions_add_up_to_patching_all_heads(x64):
   model, pairs = setting("gpt2")
   found = attribute_heads(model, pairs, steps=64)

@@ -16,6 +16,7 @@ from helpers import (
   TRACR,
   random_pairs,
 )
+from slow_params import slow_but
 
 from headjax.interventions import clamps, held_rows, suffix
 from headjax.interventions.heads import patch_heads
@@ -131,7 +132,7 @@ def rows_with_everything_held(config, dtype, patched):
   return model, w, pairs, clean, other, np.asarray(resid)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gemma2"])
+@pytest.mark.parametrize("family", slow_but(["gpt2"], ["gpt2", "gemma2"]))
 def test_all_clamped_and_nothing_patched_is_the_clean_run(family):
   """To the last bits, in float32; its effect is exactly 0."""
   config = CASES[family]

@@ -15,6 +15,7 @@ from helpers import (
   random_pairs,
 )
 from one_line import refusal
+from slow_params import slow_but
 
 from headjax.geometry.designs import ReadDesign, WriteDesign, routing
 from headjax.interventions.leakage import (
@@ -84,7 +85,9 @@ def written(model, raw, layer, head):
   return dense[layer, head]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+  "case", slow_but(["gpt2", "llama_kv2", "block norm", "screening"], CASES)
+)
 def test_leakage_is_the_share_of_projected_changes(case, x64):
   model, raw = random_model(CASES[case])
   config = model.config

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers import FAMILIES, GPT2, PUBLIC, random_model, random_pairs
 from one_line import refusal
+from slow_params import slow_but
 
 from headjax.geometry.designs import ReadDesign
 from headjax.interventions.norm_term import norm_term
@@ -52,7 +53,9 @@ def norm_scale(model, letter, x, head, layer):
   return np.sqrt((x**2).mean(-1) + model.config.norm_eps)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+  "case", slow_but(["gpt2", "llama", "rotated block"], CASES)
+)
 def test_the_two_parts_are_those_of_the_jacobian(case, x64):
   model, raw = random_model(CASES[case])
   pairs = random_pairs(model.config, [6, 4], [2, 1])

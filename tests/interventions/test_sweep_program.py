@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import GPT2, LLAMA, random_model, random_pairs
+from slow_params import slow_but
 
 from headjax.interventions import chunks, suffix, sweep
 from headjax.interventions.heads import patch_heads
@@ -79,7 +80,7 @@ def test_general_sweep_is_one_trace_too():
   assert sweep._general_rows.jitted._cache_size() == before + 1
 
 
-@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("heads", slow_but([3], [1, 3]))
 def test_heads_per_call_do_not_matter(x64, heads):
   model, _ = random_model(GPT2)
   pairs = random_pairs(GPT2, LENGTHS, FIRST)

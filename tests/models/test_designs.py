@@ -10,6 +10,7 @@ import oracle
 import orbax.checkpoint as ocp
 import pytest
 from helpers import random_model, random_pairs, random_tokens
+from slow_params import slow_but
 
 from headjax.geometry.designs import (
   ReadDesign,
@@ -29,6 +30,7 @@ LAYERS = (0, 1, 2)
 AXIS = WriteDesign("axis", G)
 ROTATED = WriteDesign("rotated", G, LAYERS)
 ROUTED = WriteDesign("routed", G, routing=routing("split-cycle", 6, 4))
+QUICK = ("all-rotated", "half-shared", "routed")
 DESIGNS = {
   "axis": {"write": AXIS},
   "common": {"write": WriteDesign("rotated", G, (0, 0, 0))},
@@ -140,7 +142,7 @@ def test_changing_a_constant_of_the_design_changes_the_forward(name):
   assert np.abs(after - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", slow_but(QUICK, DESIGNS))
 def test_frozen_matrices_have_no_gradient_and_no_place_in_the_tree(name):
   config = config_of(name)
   model, _ = random_model(config, dtype="float32")
@@ -164,16 +166,7 @@ def test_frozen_matrices_have_no_gradient_and_no_place_in_the_tree(name):
   assert names <= {"b_K", "gain", "bias"}, names
 
 
-QUICK = ("all-rotated", "half-shared", "routed")
-
-
-@pytest.mark.parametrize(
-  "name",
-  [
-    pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
-    for name in DESIGNS
-  ],
-)
+@pytest.mark.parametrize("name", slow_but(QUICK, DESIGNS))
 def test_both_sweeps_agree_on_every_design(name, x64):
   config = config_of(name)
   model, _ = random_model(config)

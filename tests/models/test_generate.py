@@ -81,6 +81,7 @@ def test_greedy_tokens_are_those_of_a_loop(model, tokens, edited):
   assert len(np.unique(found)) > 5
 
 
+@pytest.mark.slow
 def test_screening_models_write_too_and_float64_is_kept(x64):
   config = dataclasses.replace(SCREENING, n_ctx=20)
   model, _ = random_model(config, scale=1.0)
@@ -115,6 +116,7 @@ def test_one_compile_serves_all_prompts_of_a_width(model, tokens):
   assert _generate._cache_size() == before + 1
 
 
+@pytest.mark.slow
 def test_draws_do_not_depend_on_the_other_rows(model, tokens):
   settings = {"max_new": 6, "temperature": 1.5, "top_k": 12}
   whole = generate(model, tokens, lengths=LENGTHS, seed=3, **settings)

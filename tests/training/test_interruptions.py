@@ -7,7 +7,6 @@ import subprocess
 import time
 
 import pytest
-from slow_params import slow_but
 from training_runs import command, metrics, start
 
 from headjax.models import checkpoints
@@ -112,9 +111,8 @@ def test_a_run_killed_20_times_ends_as_if_it_had_not_been(
   assert run.contents() == undisturbed.contents()
 
 
-@pytest.mark.parametrize(
-  "number", slow_but([signal.SIGTERM], [signal.SIGTERM, signal.SIGINT])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_at_once_and_the_run_goes_on(
   undisturbed, tmp_path, number
 ):

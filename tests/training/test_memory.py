@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import pytest
+from slow_params import slow_but
 
 from headjax.models.config import ModelConfig
 from headjax.training import step
@@ -54,7 +55,7 @@ def test_two_devices_need_less_room_for_half_the_batch_each():
   assert ratio < 0.7
 
 
-@pytest.mark.parametrize("fsdp", [1, 2])
+@pytest.mark.parametrize("fsdp", slow_but([2], [1, 2]))
 def test_blocks_that_are_computed_anew_are_not_kept(fsdp):
   plain, anew = memory(fsdp), memory(fsdp, remat="block")
   assert anew.temp_size_in_bytes < 0.6 * plain.temp_size_in_bytes

@@ -72,7 +72,7 @@ def replaced(model, row, site, layer, value):
 
 def cases():
   """A few quickly, all of both sites when slow."""
-  quick = [("gpt2", "z"), ("gemma2", "resid_post")]
+  quick = [("gpt2", "resid_post")]
   for pair in itertools.product(CASES, ("resid_post", "z")):
     marks = () if pair in quick else pytest.mark.slow
     yield pytest.param(*pair, marks=marks, id=" ".join(pair))
