@@ -18,8 +18,9 @@ import xarray as xr
 from headjax import results
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks
+from headjax.interventions.batches import Batches
 from headjax.interventions.metrics import LogitDifference
-from headjax.interventions.questions import Batch, batch_of, check_pairs
+from headjax.interventions.questions import Batch, check_pairs
 from headjax.interventions.record import record
 from headjax.interventions.sweep import PRECISION, at_answer
 from headjax.models import weights
@@ -58,32 +59,19 @@ def direct_effects(
   """
   check_pairs(model.config, pairs)
   began = time.perf_counter()
-  n_pos = pairs.clean.shape[1]
-  n_devices = min(jax.local_device_count(), len(pairs))
-  plan = chunks.plan(
-    model.config,
-    n_examples=len(pairs),
-    n_pos=n_pos,
-    width=n_pos,
-    itemsize=jax.tree.leaves(model.params)[0].dtype.itemsize,
-    budget_bytes=budget_bytes,
-    n_devices=n_devices,
-  )
-  params = chunks.replicate(model.params, n_devices)
+  batches = Batches(model, pairs, budget_bytes)
   sites = (model.config.n_layers, model.config.n_heads)
   effect, base = np.zeros((len(pairs), *sites)), np.zeros(len(pairs))
   with jax.default_matmul_precision(PRECISION):
-    for index, place in chunks.slices(len(pairs), plan.examples):
-      n = place.stop - place.start
-      batch = chunks.spread(batch_of(pairs, index), n_devices)
-      found, clean = _direct(model.model, params, batch)
-      effect[place] = np.moveaxis(np.asarray(found), -1, 0)[:n]
-      base[place] = np.asarray(clean)[:n]
+    for part in batches:
+      found, clean = _direct(model.model, batches.params, part.batch)
+      effect[part.place] = np.moveaxis(np.asarray(found), -1, 0)[: part.n]
+      base[part.place] = np.asarray(clean)[: part.n]
     provenance = results.provenance(
       model=model,
       pairs=pairs,
       wall_s=time.perf_counter() - began,
-      chunk=plan.examples,
+      chunk=batches.plan.examples,
       method="closed form",
       site="z",
       position="all",

@@ -11,9 +11,10 @@ from tqdm.auto import tqdm
 from headjax import results
 from headjax.checks import check
 from headjax.data.pairs import PromptPairs
-from headjax.interventions import chunks, edge_rows, suffix
+from headjax.interventions import chunks, edge_rows
+from headjax.interventions.batches import Batches
 from headjax.interventions.edge_lists import COLUMNS, all_edges, check_edges
-from headjax.interventions.questions import batch_of, check_pairs
+from headjax.interventions.questions import check_pairs
 from headjax.interventions.sweep import PRECISION
 from headjax.models.load import LoadedModel
 from headjax.models.spaces import inputs
@@ -68,13 +69,14 @@ def patch_edges(
   edges = check_edges(model.config, edges)
   began = time.perf_counter()
   with jax.default_matmul_precision(PRECISION):
-    job = _Job(model, pairs, edges, budget_bytes)
-    kl = job.run(progress)
+    batches = _batches(model, pairs, budget_bytes)
+    calls = _calls(edges, batches.plan.heads)
+    kl = _sweep(batches, edges, calls, progress)
     provenance = results.provenance(
       model=model,
       pairs=pairs,
       wall_s=time.perf_counter() - began,
-      chunk=job.plan.examples * job.rows,
+      chunk=batches.plan.examples * len(calls[0][0]),
       method="edges",
       ablation="reference",
       metric="kl",
@@ -90,79 +92,61 @@ def patch_edges(
   )
 
 
-class _Job:
-  """One sweep over all chunks: the plan, the placement and the loop."""
+def _batches(model, pairs, budget_bytes) -> Batches:
+  config = model.config
+  n_heads, heads = config.n_heads, config.n_heads * config.d_head
 
-  def __init__(self, model, pairs, edges, budget_bytes):
-    self.model, self.pairs, self.edges = model.model, pairs, edges
-    config = model.config
-    self.n_devices = min(jax.local_device_count(), len(pairs))
-    self.params = chunks.replicate(model.params, self.n_devices)
-    self.width = self.window(slice(None)).width
-    heads = config.n_heads * config.d_head
-    self.plan = chunks.plan_rows(
-      config,
-      n_examples=len(pairs),
-      n_pos=pairs.clean.shape[1],
-      width=self.width,
-      itemsize=jax.tree.leaves(model.params)[0].dtype.itemsize,
-      budget_bytes=budget_bytes,
-      n_devices=self.n_devices,
-      row_extra=2 * config.d_vocab + self.width * 4 * heads,
-      example_extra=config.n_layers
-      * config.n_heads
-      * (self.width * config.d_model),
-    )
-    self.groups = [
-      np.flatnonzero(edges[:, 2] == layer) for layer in np.unique(edges[:, 2])
-    ]
-    self.rows = _even_size([len(g) for g in self.groups], self.plan.heads)
+  def extra(width):
+    written = config.n_layers * n_heads * width * config.d_model
+    return 2 * config.d_vocab + 4 * width * heads, written
 
-  def window(self, index, width: int | None = None) -> suffix.Window:
-    return suffix.make_window(
-      self.model.config,
-      self.pairs.first_difference[index],
-      self.pairs.answer_pos[index],
-      self.pairs.clean.shape[1],
-      width,
-    )
+  return Batches(
+      model, pairs, budget_bytes, start=pairs.first_difference,
+      many_sites=True, extra=extra,
+  )  # fmt: skip
 
-  def run(self, show: bool) -> np.ndarray:
-    kl = np.zeros((len(self.pairs), len(self.edges)))
-    parts = list(chunks.slices(len(self.pairs), self.plan.examples))
-    bar = tqdm(
-      total=len(parts) * len(self.edges),
-      unit="edge",
-      unit_scale=self.plan.examples,
-      desc=f"{self.pairs.name}: patching edges",
-      disable=not show,
-    )
-    with bar:
-      for index, place in parts:
-        n = place.stop - place.start
-        for edges, found in self.chunk(index):
-          kl[place, edges] = found[:, :n].T
-          bar.update(len(edges))
-    return kl
 
-  def chunk(self, index: np.ndarray):
-    """Yields some edges and their `[edge, batch]` divergences."""
-    batch = chunks.spread(batch_of(self.pairs, index), self.n_devices)
-    window = chunks.spread(self.window(index, self.width), self.n_devices)
-    shared = edge_rows.prepared(self.model, self.params, batch, window)
-    for group in self.groups:
-      for rows, place in chunks.slices(len(group), self.rows):
-        chosen = self.edges[group[rows]].astype(np.int32)
-        found = edge_rows.compiled(
-          self.model, self.params, shared, chosen[0, 2], self.of(chosen)
+def _calls(edges: np.ndarray, most: int) -> list[tuple[np.ndarray, np.ndarray]]:
+  """Edges into one layer a call, all calls of one size: one compile.
+
+  Returns:
+    For each call the indices of its edges, the last repeated to fill it up,
+    and the same without the repeats.
+  """
+  groups = [
+    np.flatnonzero(edges[:, 2] == layer) for layer in np.unique(edges[:, 2])
+  ]
+  size = _even_size([len(group) for group in groups], most)
+  return [
+    (group[rows], group[place])
+    for group in groups
+    for rows, place in chunks.slices(len(group), size)
+  ]
+
+
+def _sweep(batches: Batches, edges, calls, show: bool) -> np.ndarray:
+  """`[example, edge]` divergences, one batch after the other."""
+  model, params = batches.model.model, batches.params
+  kl = np.zeros((len(batches.pairs), len(edges)))
+  bar = tqdm(
+    total=len(batches) * len(edges),
+    unit="edge",
+    unit_scale=batches.plan.examples,
+    desc=f"{batches.pairs.name}: patching edges",
+    disable=not show,
+  )
+  with bar:
+    for part in batches:
+      shared = edge_rows.prepared(model, params, part.batch, part.window)
+      for filled, own in calls:
+        layer, head, to, reader, letter = edges[filled].astype(np.int32).T
+        chosen = edge_rows.Edges(
+          layer * model.config.n_heads + head, reader, letter
         )
-        yield group[place], np.asarray(found)[: place.stop - place.start]
-
-  def of(self, chosen: np.ndarray) -> edge_rows.Edges:
-    layer, head, _, reader, letter = chosen.T
-    return edge_rows.Edges(
-      layer * self.model.config.n_heads + head, reader, letter
-    )
+        found = edge_rows.compiled(model, params, shared, to[0], chosen)
+        kl[part.place, own] = np.asarray(found)[: len(own), : part.n].T
+        bar.update(len(own))
+  return kl
 
 
 def _even_size(groups: list[int], most: int) -> int:

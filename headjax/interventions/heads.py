@@ -6,8 +6,6 @@ reports how much the metric drops, per example.
 """
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +16,12 @@ from tqdm.auto import tqdm
 from headjax import results
 from headjax.checks import check_choice
 from headjax.data.pairs import PromptPairs
-from headjax.interventions import chunks, suffix
+from headjax.interventions import chunks
+from headjax.interventions.batches import Batches
 from headjax.interventions.edits import head_gates
 from headjax.interventions.questions import (
   METRICS,
   POSITIONS,
-  Batch,
   Question,
   batch_of,
   check_pairs,
@@ -95,13 +93,13 @@ def patch_heads(
   question = Question(site, position, metric)
   with jax.default_matmul_precision(PRECISION):
     value = _ablation_value(model, pairs, ablation, site)
-    job = _Job(model, pairs, question, value, method, budget_bytes)
-    sweep = job.run(progress)
+    batches = _batches(model, pairs, question, value, method, budget_bytes)
+    sweep = _sweep(batches, question, value, progress)
     provenance = results.provenance(
       model=model,
       pairs=pairs,
       wall_s=time.perf_counter() - began,
-      chunk=job.plan.examples * job.plan.heads,
+      chunk=batches.plan.examples * batches.plan.heads,
       method=method,
       site=site,
       position=position,
@@ -117,82 +115,59 @@ def patch_heads(
   )
 
 
-class _Job:
-  """One sweep over all chunks: the plan, the placement and the loop."""
+def _batches(model, pairs, question, value, method, budget_bytes) -> Batches:
+  """A window of every prompt for the suffix sweep, else whole prompts."""
+  whole = method == "general"
+  unembeds_all = question.metric != "logit_difference"
+  row = 2 * model.config.d_vocab if unembeds_all else 0
+  start = None if whole else first_change(pairs, question, value)
+  return Batches(
+    model, pairs, budget_bytes, start=start, extra=lambda width: (row, 0)
+  )
 
-  def __init__(self, model, pairs, question, value, method, budget_bytes):
-    self.model, self.pairs, self.method = model.model, pairs, method
-    self.question, self.value = question, value
-    self.start = first_change(pairs, question, value)
-    self.n_devices = min(jax.local_device_count(), len(pairs))
-    self.params = chunks.replicate(model.params, self.n_devices)
-    self.width = self.window(slice(None)).width
-    n_pos = pairs.clean.shape[1]
-    unembeds_all = question.metric != "logit_difference"
-    self.plan = chunks.plan(
-      model.config,
-      n_examples=len(pairs),
-      n_pos=n_pos,
-      width=self.width if method == "suffix" else n_pos,
-      itemsize=jax.tree.leaves(model.params)[0].dtype.itemsize,
-      budget_bytes=budget_bytes,
-      n_devices=self.n_devices,
-      row_extra=2 * model.config.d_vocab if unembeds_all else 0,
-    )
 
-  def window(self, index, width: int | None = None) -> suffix.Window:
-    return suffix.make_window(
-      self.model.config,
-      self.start[index],
-      self.pairs.answer_pos[index],
-      self.pairs.clean.shape[1],
-      width,
-    )
+def _sweep(batches, question, value, show: bool) -> Sweep:
+  """`effect[layer, head, example]` of one batch after the other."""
+  config, n = batches.model.config, len(batches.pairs)
+  sites = (config.n_layers, config.n_heads)
+  effect, base = np.zeros((*sites, n)), np.zeros(n)
+  of_part = _general if batches.start is None else _suffix
+  bar = tqdm(
+    total=len(batches) * sites[0] * sites[1],
+    unit="patch",
+    unit_scale=batches.plan.examples,
+    desc=f"{batches.pairs.name}: patching {question.site}",
+    disable=not show,
+  )
+  with bar:
+    for part in batches:
+      sweep = of_part(batches, part, question, value, bar.update)
+      found = sweep.effect.reshape(*sites, -1)
+      effect[..., part.place] = found[..., : part.n]
+      base[part.place] = sweep.base[: part.n]
+  return Sweep(effect, base)
 
-  def run(self, show: bool) -> Sweep:
-    sites = (self.model.config.n_layers, self.model.config.n_heads)
-    effect = np.zeros((*sites, len(self.pairs)))
-    base = np.zeros(len(self.pairs))
-    parts = list(chunks.slices(len(self.pairs), self.plan.examples))
-    bar = tqdm(
-      total=len(parts) * sites[0] * sites[1],
-      unit="patch",
-      unit_scale=self.plan.examples,
-      desc=f"{self.pairs.name}: patching {self.question.site}",
-      disable=not show,
-    )
-    with bar:
-      for index, place in parts:
-        n = place.stop - place.start
-        sweep = self.chunk(index, bar.update)
-        effect[..., place] = sweep.effect.reshape(*sites, -1)[..., :n]
-        base[place] = sweep.base[:n]
-    return Sweep(effect, base)
 
-  def chunk(self, index: np.ndarray, progress: Callable[[int], Any]) -> Sweep:
-    batch = chunks.spread(batch_of(self.pairs, index), self.n_devices)
-    if self.method == "general":
-      return self.general(batch, progress)
-    window = chunks.spread(self.window(index, self.width), self.n_devices)
-    shared, metric, base = suffix_inputs(
-      self.model, self.question, self.params, batch, window, self.value
-    )
-    return sweep_layers(
-        self.model, self.params, shared, metric, base,
-        heads=self.plan.heads, progress=progress,
-    )  # fmt: skip
+def _suffix(batches, part, question, value, progress) -> Sweep:
+  model, params = batches.model.model, batches.params
+  shared, metric, base = suffix_inputs(
+    model, question, params, part.batch, part.window, value
+  )
+  return sweep_layers(
+      model, params, shared, metric, base,
+      heads=batches.plan.heads, progress=progress,
+  )  # fmt: skip
 
-  def general(self, batch: Batch, progress: Callable[[int], Any]) -> Sweep:
-    site = self.question.site
-    value, metric = general_inputs(
-      self.model, self.question, self.params, batch, self.value
-    )
-    edit = Edit(head_gates(self.model.config, site), value)
-    return general_sweep(
-        self.model, self.params, batch.clean, Edits(**{site: (edit,)}), metric,
-        answer=batch.answer_pos, key_valid=batch.key_valid,
-        rows=self.plan.heads, progress=progress,
-    )  # fmt: skip
+
+def _general(batches, part, question, value, progress) -> Sweep:
+  model, params, batch = batches.model.model, batches.params, part.batch
+  value, metric = general_inputs(model, question, params, batch, value)
+  edit = Edit(head_gates(model.config, question.site), value)
+  return general_sweep(
+      model, params, batch.clean, Edits(**{question.site: (edit,)}), metric,
+      answer=batch.answer_pos, key_valid=batch.key_valid,
+      rows=batches.plan.heads, progress=progress,
+  )  # fmt: skip
 
 
 def _ablation_value(

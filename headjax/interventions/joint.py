@@ -6,8 +6,7 @@ all heads of a set together, one set after the other, in one compiled program.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +18,10 @@ from headjax import results
 from headjax.checks import check, check_choice
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks
+from headjax.interventions.batches import Batches
 from headjax.interventions.prepared import labels
 from headjax.interventions.questions import (
   Question,
-  batch_of,
   check_pairs,
   general_inputs,
 )
@@ -76,14 +75,14 @@ def patch_sets(
   check_pairs(model.config, pairs)
   members = _members(model.config, sets)
   began = time.perf_counter()
-  job = _Job(model, pairs, site, members, budget_bytes)
+  batches = Batches(model, pairs, budget_bytes)
   with jax.default_matmul_precision(PRECISION):
-    sweep = job.run(progress)
+    sweep = _sweep(batches, members, site, progress)
     provenance = results.provenance(
       model=model,
       pairs=pairs,
       wall_s=time.perf_counter() - began,
-      chunk=job.plan.examples * job.plan.heads,
+      chunk=batches.plan.examples * batches.plan.heads,
       method="general",
       site=site,
       position="all",
@@ -93,60 +92,38 @@ def patch_sets(
   return _labelled(sweep, members, list(sets), pairs, provenance)
 
 
-class _Job:
-  """One sweep over all chunks of examples."""
+def _sweep(batches: Batches, members, site: str, show: bool) -> Sweep:
+  """`effect[set, example]` of one batch after the other."""
+  n_sets, n, rows = len(members), len(batches.pairs), batches.plan.heads
+  # Filled up to whole calls, so that any number of sets is one program.
+  filled = members[np.minimum(np.arange(-(-n_sets // rows) * rows), n_sets - 1)]
+  gates = jnp.asarray(filled[:, :, None, None, :, None], jnp.float32)
+  effect, base = np.zeros((n_sets, n)), np.zeros(n)
+  bar = tqdm(
+    total=len(batches) * len(gates),
+    unit="set",
+    unit_scale=batches.plan.examples,
+    desc=f"{batches.pairs.name}: patching sets of {site}",
+    disable=not show,
+  )
+  with bar:
+    for part in batches:
+      sweep = _of_part(batches, part, gates, site, bar.update)
+      effect[:, part.place] = sweep.effect[:n_sets, : part.n]
+      base[part.place] = sweep.base[: part.n]
+  return Sweep(effect, base)
 
-  def __init__(self, model, pairs, site, members, budget_bytes):
-    self.model, self.pairs, self.site = model.model, pairs, site
-    self.n_devices = min(jax.local_device_count(), len(pairs))
-    self.params = chunks.replicate(model.params, self.n_devices)
-    n_pos = pairs.clean.shape[1]
-    self.plan = chunks.plan(
-      model.config,
-      n_examples=len(pairs),
-      n_pos=n_pos,
-      width=n_pos,
-      itemsize=jax.tree.leaves(model.params)[0].dtype.itemsize,
-      budget_bytes=budget_bytes,
-      n_devices=self.n_devices,
-    )
-    # Filled up to whole calls, so that any number of sets is one program.
-    self.n_sets = len(members)
-    whole = -(-self.n_sets // self.plan.heads) * self.plan.heads
-    filled = members[np.minimum(np.arange(whole), self.n_sets - 1)]
-    self.gates = jnp.asarray(filled[:, :, None, None, :, None], jnp.float32)
 
-  def run(self, show: bool) -> Sweep:
-    effect = np.zeros((self.n_sets, len(self.pairs)))
-    base = np.zeros(len(self.pairs))
-    parts = list(chunks.slices(len(self.pairs), self.plan.examples))
-    bar = tqdm(
-      total=len(parts) * len(self.gates),
-      unit="set",
-      unit_scale=self.plan.examples,
-      desc=f"{self.pairs.name}: patching sets of {self.site}",
-      disable=not show,
-    )
-    with bar:
-      for index, place in parts:
-        n = place.stop - place.start
-        sweep = self.chunk(index, bar.update)
-        effect[:, place] = sweep.effect[: self.n_sets, :n]
-        base[place] = sweep.base[:n]
-    return Sweep(effect, base)
-
-  def chunk(self, index: np.ndarray, progress: Callable[[int], Any]) -> Sweep:
-    batch = chunks.spread(batch_of(self.pairs, index), self.n_devices)
-    question = Question(self.site, "all", results.LOGIT_DIFFERENCE)
-    value, metric = general_inputs(
-      self.model, question, self.params, batch, None
-    )
-    edits = Edits(**{self.site: (Edit(self.gates, value),)})
-    return general_sweep(
-        self.model, self.params, batch.clean, edits, metric,
-        answer=batch.answer_pos, key_valid=batch.key_valid,
-        rows=self.plan.heads, progress=progress,
-    )  # fmt: skip
+def _of_part(batches, part, gates, site, progress) -> Sweep:
+  model, params, batch = batches.model.model, batches.params, part.batch
+  question = Question(site, "all", results.LOGIT_DIFFERENCE)
+  value, metric = general_inputs(model, question, params, batch, None)
+  edits = Edits(**{site: (Edit(gates, value),)})
+  return general_sweep(
+      model, params, batch.clean, edits, metric,
+      answer=batch.answer_pos, key_valid=batch.key_valid,
+      rows=batches.plan.heads, progress=progress,
+  )  # fmt: skip
 
 
 def _members(

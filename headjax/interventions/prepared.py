@@ -13,10 +13,10 @@ import numpy as np
 
 from headjax.checks import check_choice
 from headjax.data.pairs import PromptPairs
-from headjax.interventions import chunks, suffix
+from headjax.interventions import suffix
+from headjax.interventions.batches import Batches
 from headjax.interventions.questions import (
   Question,
-  batch_of,
   check_pairs,
   first_change,
   suffix_inputs,
@@ -71,50 +71,30 @@ class Prepared:
     """
     check_choice("site", site, HEAD_SITES)
     check_pairs(model.config, pairs)
-    self.model, self.pairs, self.holds = model, pairs, holds
+    self.model, self.holds = model, holds
     self.question = Question(site, "all", "logit_difference")
-    self.start = first_change(pairs, self.question, None)
-    self.n_devices = min(jax.local_device_count(), len(pairs))
-    self.width = self._window(slice(None)).width
     config, n_pos = model.config, pairs.clean.shape[1]
-    held = self.width * (config.n_heads * config.d_head + config.d_model)
-    self.plan = chunks.plan(
-      config,
-      n_examples=len(pairs),
-      n_pos=n_pos,
-      width=self.width,
-      itemsize=jax.tree.leaves(model.params)[0].dtype.itemsize,
-      budget_bytes=budget_bytes,
-      n_devices=self.n_devices,
-      row_extra=self.width * watched,
-      example_extra=holds * config.n_layers * (held + n_pos * config.d_model),
-    )
 
-  def _window(self, index, width: int | None = None) -> suffix.Window:
-    return suffix.make_window(
-      self.model.config,
-      self.start[index],
-      self.pairs.answer_pos[index],
-      self.pairs.clean.shape[1],
-      width,
-    )
+    def extra(width):
+      held = width * (config.n_heads * config.d_head + config.d_model)
+      kept = config.n_layers * (held + n_pos * config.d_model)
+      return width * watched, holds * kept
+
+    start = first_change(pairs, self.question, None)
+    self.batches = Batches(model, pairs, budget_bytes, start=start, extra=extra)
+    self.plan = self.batches.plan
 
   def __len__(self) -> int:
-    return -(-len(self.pairs) // self.plan.examples)
+    return len(self.batches)
 
   def __iter__(self) -> Iterator[Chunk]:
-    params = chunks.replicate(self.model.params, self.n_devices)
-    for index, place in chunks.slices(len(self.pairs), self.plan.examples):
-      real = np.arange(len(index)) < place.stop - place.start
-      window = self._window(index, self.width)
-      batch, window, real = chunks.spread(
-        (batch_of(self.pairs, index), window, real), self.n_devices
-      )
+    params = self.batches.params
+    for part in self.batches:
       inputs = suffix_inputs(
-          self.model.model, self.question, params, batch, window, None,
-          holds=self.holds,
+          self.model.model, self.question, params, part.batch, part.window,
+          None, holds=self.holds,
       )  # fmt: skip
-      yield Chunk(place, real, params, *inputs)
+      yield Chunk(part.place, part.real, params, *inputs)
 
 
 def labels(pairs: PromptPairs) -> dict[str, tuple[str, np.ndarray]]:
