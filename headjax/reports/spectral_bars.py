@@ -51,9 +51,10 @@ def ablation_bars(
           place + jitter, dots, marker, ms=2.6, color=INK, alpha=0.55, lw=0,
           clip_on=False,
         )  # fmt: skip
-      for place, height in enumerate(heights):
+      for place, (role, height) in enumerate(zip(_BARS, heights, strict=True)):
+        top = max(height, *_dots(values, role))  # clear of the bar's dots
         ax.annotate(
-          f"{height:.1%}", (place, height), (0, 3), "data", "offset points",
+          f"{height:.1%}", (place, top), (0, 4), "data", "offset points",
           ha="center", size=8,
         )  # fmt: skip
       ax.set_title(f"{circuit}\n{verdicts[circuit]}", loc="left", size=9)
@@ -115,6 +116,12 @@ def recall_curves(
       ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     _titles(figure, title, "dashed line: two thirds")
   return figure
+
+
+def _dots(values, role: str) -> list[float]:
+  """The single draws that are drawn over the bar of a role, and 0."""
+  roles = ("random", "sweep") if role == "random" else ()
+  return [0.0, *(x for r in roles for x in np.ravel(values.get(r, [])))]
 
 
 def _all(panels) -> list[float]:
