@@ -5,6 +5,7 @@ The names below are the public ones; everything else may change.
 
 from headjax.data.pairs import PromptPairs
 from headjax.data.tasks import load_task
+from headjax.data.token_table import TokenTable, show_tokens
 from headjax.interventions.attribution import attribute_heads
 from headjax.interventions.heads import patch_heads
 from headjax.models.decoder import run
@@ -21,6 +22,7 @@ __all__ = [
   "LinearEdit",
   "LoadedModel",
   "PromptPairs",
+  "TokenTable",
   "attribute_heads",
   "concentration",
   "generate",
@@ -30,4 +32,5 @@ __all__ = [
   "patch_heads",
   "run",
   "save_model",
+  "show_tokens",
 ]

@@ -109,6 +109,9 @@ def provenance(
 
   Returns:
     Attributes for a dataset: strings and numbers only.
+
+  Raises:
+    ValueError: a setting has the name of something that is written anyway.
   """
   device = jax.local_devices()[0]
   weights = jax.tree.leaves(model.params)

@@ -99,6 +99,16 @@ class PromptPairs:
   def __len__(self) -> int:
     return len(self.clean)
 
+  def __repr__(self) -> str:
+    shortest, longest = self.lengths.min(), self.lengths.max()
+    tokens = f"{shortest}" + f" to {longest}" * bool(longest > shortest)
+    split = f", {self.split}" if self.split else ""
+    groups = "" if self.group is None else f", groups {len(set(self.group))}"
+    return (
+      f"PromptPairs({self.name}{split}: pairs {len(self)}, tokens {tokens}"
+      f"{groups}, digest {self.digest[:12]})"
+    )
+
   @property
   def n_examples(self) -> int:
     """Number of pairs."""

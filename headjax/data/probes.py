@@ -25,6 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields
 
 PLAIN = ("induction", "previous", "duplicate", "first", "self", "local")
 INDIRECT_OBJECT = (*PLAIN, "name_mover", "s_inhibition")
@@ -55,6 +56,8 @@ class Probe:
   name: str
   foil: np.ndarray | None = None
   split: str = ""
+
+  __repr__ = of_fields
 
   def __len__(self) -> int:
     return len(self.tokens)

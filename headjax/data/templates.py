@@ -90,6 +90,10 @@ class Template:
   def words(self, tokenizer: Tokenizer, split: str) -> dict[str, list[Word]]:
     """The words of every pool that the prompts of a split draw from.
 
+    Args:
+      tokenizer: which words it writes as one token decides.
+      split: one of SPLITS.
+
     Raises:
       ValueError: if the tokenizer leaves too few words of a list.
     """

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from headjax.checks import check
 from headjax.geometry.precision import matmul
+from headjax.outline import of_fields
 
 
 @jax.tree_util.register_dataclass
@@ -28,6 +29,8 @@ class Factored:
 
   left: jax.Array
   right: jax.Array
+
+  __repr__ = of_fields
 
   # NumPy arrays leave `array @ factored` to `__rmatmul__`.
   __array_ufunc__ = None

@@ -27,6 +27,7 @@ from scipy.special import ndtri
 
 from headjax.checks import check, fail
 from headjax.geometry.quadratic_forms import FIELDS, kerdock_signs
+from headjax.outline import of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,8 @@ class KerdockBasis:
   d_model: int
   member: int
   n: int | None = None
+
+  __repr__ = of_fields
 
   def __post_init__(self):
     """Settles n and refuses what does not exist."""
@@ -138,7 +141,16 @@ def rotate(x: jax.Array, signs: jax.Array, mixer: jax.Array) -> jax.Array:
 
 
 def rotate_back(x: jax.Array, signs: jax.Array, mixer: jax.Array) -> jax.Array:
-  """B^T x from the parts of B; arguments as in `rotate`."""
+  """B^T x from the parts of B.
+
+  Args:
+    x: `[..., d_model]`.
+    signs: as in `rotate`, of shape `[n]`.
+    mixer: as in `rotate`, of shape `[r, r]`.
+
+  Returns:
+    `[..., d_model]`.
+  """
   factor, inner = _factors(x, signs, mixer)
   rows = _flip(x, signs, mixer).reshape(-1, len(inner)) @ inner
   rows = rows.reshape(-1, len(factor), len(inner))

@@ -156,6 +156,9 @@ def steering(
     strengths: one row of a sweep each; None: a single edit of strength 1,
       which `generate` takes.
     field: what an error calls the vector.
+
+  Raises:
+    ValueError: a vector or a layer that the model does not have.
   """
   config, vector = model.config, np.asarray(vector, np.float64)
   check(

@@ -87,7 +87,16 @@ def lane(config: ModelConfig, shift: int = 0) -> Hold:
 
 
 def one_head(config: ModelConfig, layer: int, head: int) -> Hold:
-  """A single head, for the sources in the layers before it."""
+  """A single head, for the sources in the layers before it.
+
+  Args:
+    config: of the model.
+    layer: of the head that is held, from 0.
+    head: its index, from 0.
+
+  Raises:
+    ValueError: the model has no such head.
+  """
   _check_head(config, "head", (layer, head))
   hold = nothing(config)
   hold.heads[:layer, :, layer, head] = True
@@ -167,7 +176,16 @@ def clamp_heads(
 
 
 def check_hold(config: ModelConfig, hold: Hold, field: str) -> None:
-  """Fails unless a hold fits a model and all of it can be reached."""
+  """Fails unless a hold fits a model and all of it can be reached.
+
+  Args:
+    config: of the model.
+    hold: what is held.
+    field: what an error calls it.
+
+  Raises:
+    ValueError: another shape or type, or a part that no patch changes.
+  """
   reach = later_heads(config)
   if config.mlp != "none":
     reach = reach.replace(mlps=later_mlps(config).mlps)

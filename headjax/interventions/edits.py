@@ -29,6 +29,9 @@ def head_gates(config: ModelConfig, site: str = "z") -> jax.Array:
   Returns:
     `[n_layers * n_heads, layer, 1, ...]` in layer-major order, shaped to
     broadcast against the site.
+
+  Raises:
+    ValueError: a site without a head axis.
   """
   check_choice("site", site, HEAD_AXIS)
   n_layers, n_heads = config.n_layers, config.n_heads
@@ -65,7 +68,16 @@ def patch_from(site: str, value: jax.Array, gate: Any = 1.0) -> Edits:
 
 
 def zero(config: ModelConfig, site: str, gate: Any = 1.0) -> Edits:
-  """Zero ablation of a site."""
+  """Zero ablation of a site.
+
+  Args:
+    config: of the model.
+    site: name of the site.
+    gate: as in `patch_from`: what is ablated.
+
+  Returns:
+    Edits of that site.
+  """
   n_axes = 4 if site in HEAD_AXIS else 3
   return patch_from(site, jnp.zeros((config.n_layers,) + (1,) * n_axes), gate)
 
@@ -84,6 +96,12 @@ def mean(
     activation: `[layer, batch, pos, ...]`, recorded at that site.
     gate: as in `patch_from`.
     valid: `[batch, pos]` bool, the positions to average over; default all.
+
+  Returns:
+    Edits of that site.
+
+  Raises:
+    ValueError: a site without these axes, or as in `patch_from`.
   """
   check_choice("site", site, set(SITES) - {"pattern", "scores"})
   weight = jnp.ones(activation.shape[1:3]) if valid is None else valid
@@ -100,8 +118,14 @@ def resample(
   Args:
     site: name of the site.
     activation: `[layer, batch, ...]` with at least two examples.
-    key: a `jax.random.key`.
+    key: a `jax.random.key`, a scalar.
     gate: as in `patch_from`.
+
+  Returns:
+    Edits of that site.
+
+  Raises:
+    ValueError: fewer than two examples, or as in `patch_from`.
   """
   batch = activation.shape[1]
   check(
@@ -125,6 +149,12 @@ def project_out(site: str, basis: jax.Array, gate: Any = 1.0) -> Edits:
     basis: `[layer, ..., d, k]`, whose columns are orthonormal; the axes in
       between broadcast against the site's, for instance `[layer, head, d, k]`.
     gate: as in `patch_from`.
+
+  Returns:
+    Edits of that site.
+
+  Raises:
+    ValueError: columns that are not orthonormal, to 1e-4.
   """
   gram = jnp.einsum("...dk,...dj->...kj", basis, basis)
   error = float(np.abs(np.asarray(gram) - np.eye(basis.shape[-1])).max())

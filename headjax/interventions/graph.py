@@ -93,7 +93,20 @@ def sent(
   *,
   key_valid: jax.Array | None = None,
 ) -> jax.Array:
-  """`[sender, batch, pos, d_model]`: what every sender gives in a plain run."""
+  """What every sender gives in a plain run.
+
+  Args:
+    model: the `Decoder`; static.
+    params: its parameters.
+    tokens: `[batch, pos]`.
+    key_valid: `[batch, pos]` bool, False where a token is padding.
+
+  Returns:
+    `[sender, batch, pos, d_model]`.
+
+  Raises:
+    ValueError: the model's parts do not add up.
+  """
   config, block = model.config, Block(model.config)
   nodes.check_splits(config)
   context = default_context(tokens, None, key_valid)
@@ -117,7 +130,17 @@ def sent(
 def input_senders(
   model: Decoder, params: Any, tokens: jax.Array, context: Context
 ) -> jax.Array:
-  """`[sender, batch, pos, d_model]`: the token embedding and the positions."""
+  """What the token embedding and the position table give.
+
+  Args:
+    model: the `Decoder`; static.
+    params: its parameters.
+    tokens: `[batch, pos]`.
+    context: where the tokens stand.
+
+  Returns:
+    `[sender, batch, pos, d_model]`.
+  """
   whole = model.apply(
     {"params": params}, tokens, context.positions, method=_embed
   )

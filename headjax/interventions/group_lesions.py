@@ -138,6 +138,10 @@ def mean_outputs(
 
   Returns:
     `[kind, layer, head, d_head]` float64; 0 for a kind without tokens.
+
+  Raises:
+    ValueError: kinds of another shape or range, or prompts that the model
+      cannot run.
   """
   check_pairs(model.config, pairs)
   kinds = _checked_kinds(pairs, kinds, n_kinds)

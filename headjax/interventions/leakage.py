@@ -47,8 +47,8 @@ class Leakage(NamedTuple):
   Attributes:
     share: `[input, source_layer, source_head, layer, head]`, measured; NaN for
       heads that are not later and for sources that change nothing.
-    isotropic: the same, of changes spread evenly over the write space: PK
-      divided by its dimension.
+    isotropic: of the same axes, for changes spread evenly over the write
+      space: PK divided by its dimension.
   """
 
   share: np.ndarray
@@ -97,7 +97,8 @@ def leakage(model: LoadedModel, covariance: np.ndarray) -> Leakage:
 
   Args:
     model: from `load_model`.
-    covariance: of the changes, from `change_covariance`.
+    covariance: `[layer, head, d_head, d_head]` of the changes, from
+      `change_covariance`.
 
   Returns:
     The shares; inputs in the order of `spaces.inputs`.

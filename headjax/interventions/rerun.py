@@ -18,6 +18,7 @@ from headjax.models.block import Block, layer_statics
 from headjax.models.decoder import Decoder
 from headjax.models.sites import Edit, Edits
 from headjax.models.softmax import KV, Context
+from headjax.outline import of_fields
 
 
 @flax.struct.dataclass
@@ -36,6 +37,8 @@ class Hold:
 
   heads: jax.Array
   mlps: jax.Array
+
+  __repr__ = of_fields
 
 
 class Layers:

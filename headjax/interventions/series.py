@@ -93,6 +93,9 @@ def at_step(series: xr.Dataset, step: int) -> xr.Dataset:
   Args:
     series: from `patch_series`.
     step: one of its steps.
+
+  Raises:
+    ValueError: it has no such step.
   """
   check(
     step in series.step,

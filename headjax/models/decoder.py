@@ -99,7 +99,7 @@ class Decoder(nn.Module):
     return resid, activations
 
   def normed(self, resid: jax.Array) -> jax.Array:
-    """The stream after the final norm."""
+    """`[..., d_model]`: a stream `[..., d_model]` after the final norm."""
     return self.final_norm(resid)
 
   def logits(self, resid: jax.Array) -> jax.Array:
@@ -202,7 +202,16 @@ def check_tokens(config: ModelConfig, tokens) -> None:
 
 
 def unembed(model: Decoder, params: Any, resid: jax.Array) -> jax.Array:
-  """`[..., vocab]` logits of a stream `[..., d_model]`."""
+  """The logits of a stream.
+
+  Args:
+    model: a `Decoder`.
+    params: its parameters.
+    resid: `[..., d_model]`, before the final norm, as `run` gives it.
+
+  Returns:
+    `[..., vocab]` logits, in nats.
+  """
   return model.apply({"params": params}, resid, method=Decoder.logits)
 
 

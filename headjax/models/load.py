@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import html
 import os
 import pathlib
 from typing import Any
@@ -77,6 +78,22 @@ class LoadedModel:
       f" d_mlp {config.d_mlp}, d_vocab {config.d_vocab},"
       f" {self.n_params:,} parameters, digest {self.digest[:12]})"
     )
+
+  def _repr_html_(self) -> str:
+    """The same as a table, with every field that is not the default."""
+    usual = {f.name: f.default for f in dataclasses.fields(self.config)}
+    rows = {"model": self.name, "parameters": f"{self.n_params:,}"}
+    rows |= {
+      name: value
+      for name, value in vars(self.config).items()
+      if value != usual[name] and (name != "windows" or any(value))
+    }
+    rows["digest"] = self.digest[:12]
+    cells = "".join(
+      f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
+      for name, value in rows.items()
+    )
+    return f"<table>{cells}</table>"
 
 
 def load_model(

@@ -68,7 +68,15 @@ def find_series(folder: str | os.PathLike[str]) -> list[Checkpoint]:
 def load_series(
   series: list[Checkpoint], *, dtype: str = "float32"
 ) -> Iterator[tuple[int, LoadedModel]]:
-  """Loads one checkpoint after the other: its step, and the model."""
+  """Loads one checkpoint after the other.
+
+  Args:
+    series: from `find_series`.
+    dtype: of the parameters, as in `load_model`.
+
+  Yields:
+    The step, and the model; one is in memory at a time.
+  """
   for point in series:
     # No name for it here: the last one is gone before the next one comes.
     yield (

@@ -40,6 +40,7 @@ import jax.numpy as jnp
 
 from headjax.checks import check
 from headjax.models.config import ModelConfig
+from headjax.outline import of_fields
 
 SITES = (
     "resid_pre", "q", "k", "v", "scores", "pattern", "z", "attn_out",
@@ -62,6 +63,8 @@ class Edit:
   gate: jax.Array
   value: jax.Array
 
+  __repr__ = of_fields
+
   def __call__(self, x: jax.Array) -> jax.Array:
     # Cast, lest a float64 patch change the type that the scan carries.
     gate, value = self.gate.astype(x.dtype), self.value.astype(x.dtype)
@@ -74,6 +77,8 @@ class Shift(Edit):
 
   Where an `Edit` is expected, this is one.
   """
+
+  __repr__ = of_fields
 
   def __call__(self, x: jax.Array) -> jax.Array:
     return x + self.gate.astype(x.dtype) * self.value.astype(x.dtype)
@@ -94,6 +99,8 @@ class LinearEdit:
   gate: jax.Array
   matrix: jax.Array
 
+  __repr__ = of_fields
+
   def __call__(self, x: jax.Array) -> jax.Array:
     gate, matrix = self.gate.astype(x.dtype), self.matrix.astype(x.dtype)
     missing = x.ndim + 1 - matrix.ndim
@@ -106,6 +113,21 @@ class Edits:
   """What to change in a forward pass; `Edits()` changes nothing.
 
   Every field is a tuple of `Edit`, `Shift` or `LinearEdit`, applied in order.
+
+  Attributes:
+    resid_pre: the stream before a block.
+    q: queries.
+    k: keys.
+    v: values.
+    scores: of attention, before the mask.
+    pattern: of attention.
+    z: outputs of the heads, before W_O.
+    attn_out: what attention adds to the stream.
+    resid_mid: the stream between the two halves of a block.
+    router_logits: of experts.
+    router_weights: of experts.
+    mlp_out: what the MLP adds to the stream.
+    resid_post: the stream after a block.
   """
 
   resid_pre: tuple[Any, ...] = ()
@@ -122,6 +144,8 @@ class Edits:
   mlp_out: tuple[Any, ...] = ()
   resid_post: tuple[Any, ...] = ()
 
+  __repr__ = of_fields
+
 
 @flax.struct.dataclass
 class Activations:
@@ -129,6 +153,21 @@ class Activations:
 
   Inside `jit`, the fields that nobody reads cost nothing. Sites that the model
   does not have are None, and so are `scores` and `pattern` of fused attention.
+
+  Attributes:
+    resid_pre: `[layer, batch, pos, d_model]`, the stream before a block.
+    q: `[layer, batch, pos, head, d_head]`, queries.
+    k: `[layer, batch, pos, head, d_head]`, keys of each query head.
+    v: `[layer, batch, pos, head, d_head]`, values of each query head.
+    scores: `[layer, batch, head, query_pos, key_pos]`, before the mask.
+    pattern: `[layer, batch, head, query_pos, key_pos]`, shares of attention.
+    z: `[layer, batch, pos, head, d_head]`, before W_O.
+    attn_out: `[layer, batch, pos, d_model]`, what attention adds.
+    resid_mid: `[layer, batch, pos, d_model]`, between the halves of a block.
+    router_logits: `[layer, batch, pos, expert]`.
+    router_weights: `[layer, batch, pos, expert]`.
+    mlp_out: `[layer, batch, pos, d_model]`, what the MLP adds.
+    resid_post: `[layer, batch, pos, d_model]`, the stream after a block.
   """
 
   resid_pre: jax.Array
@@ -144,6 +183,8 @@ class Activations:
   router_weights: jax.Array | None
   mlp_out: jax.Array
   resid_post: jax.Array
+
+  __repr__ = of_fields
 
 
 def apply(edits: tuple[Any, ...], x: jax.Array) -> jax.Array:

@@ -154,7 +154,15 @@ def nested(leaves: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_finite(array: np.ndarray, field: str) -> None:
-  """Fails on the first NaN or infinity, saying how many there are."""
+  """Fails on the first NaN or infinity, saying how many there are.
+
+  Args:
+    array: of any shape.
+    field: what an error calls it.
+
+  Raises:
+    ValueError: a value is not finite.
+  """
   bad = array.size - int(np.isfinite(array).sum())
   check(
     not bad,
@@ -179,7 +187,18 @@ def blocks(params) -> Any:
 
 
 def get(params, name: str) -> jax.Array:
-  """One weight in its stored shape, by its field-standard name."""
+  """One weight by its field-standard name.
+
+  Args:
+    params: of the model.
+    name: for instance `W_Q`.
+
+  Returns:
+    The array in its stored shape, `[layer, ...]` for those of blocks.
+
+  Raises:
+    ValueError: the model has no such weight.
+  """
   array = _lookup(params, PATHS[name])
   if array is None:
     fail("weight", name, "a weight that this model has", "check the config")
@@ -193,6 +212,9 @@ def norm_gain(params, config: ModelConfig, name: str) -> jax.Array | None:
     params: of the model.
     config: of the model.
     name: of the gain, for instance `attn_norm_gain`.
+
+  Returns:
+    `[..., d_model]`, with a leading layer axis for those of blocks.
   """
   gain = _lookup(params, PATHS[name])
   if gain is None or config.norm != "rmsnorm_offset":

@@ -86,7 +86,17 @@ def head_heatmap(
   base: np.ndarray | float,
   circles: int = 5,
 ) -> Figure:
-  """The heat map of one task; see `head_heatmaps`."""
+  """The heat map of one task; see `head_heatmaps`.
+
+  Args:
+    effect: `[layer, head]` or `[example, layer, head]`, in logits (nats).
+    title: what was measured.
+    base: logit difference without a patch, a number or `[example]`.
+    circles: how many of the largest absolute effects to name.
+
+  Returns:
+    A figure for `save_figure`.
+  """
   return head_heatmaps([Panel(effect, title, base)], circles=circles)
 
 

@@ -127,7 +127,12 @@ def _top_heads(result, count):
 def save_table(
   rows: Sequence[Mapping[str, str | int]], path: str | os.PathLike
 ) -> None:
-  """Writes rows of labelled cells as CSV."""
+  """Writes rows of labelled cells as CSV, whole or not at all.
+
+  Args:
+    rows: label -> cell; the first row's labels are the header.
+    path: the file.
+  """
   with atomic(path) as part, open(part, "w", newline="") as file:
     writer = csv.DictWriter(file, rows[0])
     writer.writeheader()

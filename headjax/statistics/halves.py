@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields
 from headjax.statistics.draws import p_value, permuted_null
 from headjax.statistics.effects import as_effects, mean_effect
 from headjax.statistics.lanes import lane_score
@@ -38,6 +39,8 @@ class HalfLanes:
   chance_shared: float
   chance_rotating: float
   draws: int
+
+  __repr__ = of_fields
 
 
 def half_lanes(

@@ -67,6 +67,9 @@ def rejected(adjusted, level: float) -> np.ndarray:
   Returns:
     Bool, of the same shape; a p equal to the level, up to rounding, counts.
 
+  Raises:
+    ValueError: a level outside [0, 1].
+
   Example:
     >>> rejected(benjamini_hochberg([0.04, 0.045, 0.05]), 0.05)
     array([ True,  True,  True])

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields
 
 # Sums in another order differ in the last bits: such ties count.
 _TIE = 1e-10
@@ -29,6 +30,8 @@ class Partitions:
 
   first: np.ndarray
   exhaustive: bool
+
+  __repr__ = of_fields
 
   def p_value(self, statistic) -> float:
     """How rare a statistic as large as the observed one is, two-sided.

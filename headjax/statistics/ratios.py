@@ -9,6 +9,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields
 from headjax.statistics.resampling import percentiles, resampled
 
 
@@ -31,6 +32,8 @@ class Ratios:
   p: np.ndarray
   valid: np.ndarray
   draws: np.ndarray
+
+  __repr__ = of_fields
 
 
 def mean_ratios(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from headjax.checks import check, check_choice
+from headjax.outline import of_fields
 from headjax.statistics.draws import chunk_sizes
 from headjax.statistics.effects import as_effects, mean_effect
 
@@ -31,6 +32,8 @@ class Interval:
   estimate: float | np.ndarray
   low: float | np.ndarray
   high: float | np.ndarray
+
+  __repr__ = of_fields
 
 
 def evaluate(statistic: Statistic, effects: np.ndarray, of: str) -> np.ndarray:

@@ -42,6 +42,9 @@ def seed_interval(
   Returns:
     The interval; its ends are nan with fewer than two seeds.
 
+  Raises:
+    ValueError: a level outside (0, 1), or values that are no list of numbers.
+
   Example:
     >>> found = seed_interval([1.0, 2.0, 3.0])
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
@@ -78,6 +81,9 @@ def seed_difference(
   Returns:
     The interval of `mean(a) - mean(b)`; its ends are nan unless both sets have
     two seeds.
+
+  Raises:
+    ValueError: as in `seed_interval`.
 
   Example:
     >>> found = seed_difference([3.0, 4.0, 5.0], [1.0, 2.0, 3.0])

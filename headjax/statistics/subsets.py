@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields
 from headjax.statistics.effects import as_effects
 from headjax.statistics.resampling import Statistic, evaluate
 
@@ -23,6 +24,8 @@ class LeftOut:
   estimate: float
   values: dict
   largest_change: float
+
+  __repr__ = of_fields
 
 
 def by_condition(

@@ -101,7 +101,7 @@ def rate_deviation(ours, n_ours: int, theirs, n_theirs: int) -> np.ndarray:
 
   Example:
     >>> float(rate_deviation(0.5, 200, 0.4, 200)).__round__(2)
-    2.0
+    2.01
   """
   ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
   hits = ours * n_ours + theirs * n_theirs
