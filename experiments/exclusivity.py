@@ -4,7 +4,8 @@ RUNS are folders of training runs, RUN@STEP, names of models, or patterns of
 folders in quotes. Every part of the study is measured on each of them and saved
 as OUT/RUN/PART-TASK.nc; what is there already, for the same weights and
 prompts, is skipped, so the same command goes on where it was stopped. In the
-end OUT/tables and OUT/figures are made from the saved files alone.
+end OUT/tables, OUT/figures and OUT/report.html are made from the saved files
+alone.
 
   python experiments/exclusivity.py --runs 'runs/*' --out results/exclusivity
 
@@ -15,6 +16,7 @@ made again, without a model, from what OUT holds:
   python experiments/exclusivity.py --out results/exclusivity --tables
 """
 
+import shlex
 import sys
 import time
 
@@ -26,6 +28,7 @@ from headjax.data import TASKS
 from headjax.reports import exclusivity_figures as figures
 from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study as report
 from headjax.studies.exclusivity import (
   claims,
   measuring,
@@ -35,6 +38,8 @@ from headjax.studies.exclusivity import (
 )
 from headjax.studies.exclusivity.claim_list import CLAIMS
 from headjax.studies.exclusivity.store import Store
+
+SCRIPT, DRAWS = "experiments/exclusivity.py", 5000
 
 
 def parse(argv):
@@ -56,7 +61,7 @@ def parse(argv):
     help="that patched edges lie in; default all",
   )
   parser.add_argument(
-    "--draws", type=int, default=5000, help="permutations behind each p"
+    "--draws", type=int, default=DRAWS, help="permutations behind each p"
   )
   parser.add_argument(
     "--quick", action="store_true", help="--examples 32 --draws 200"
@@ -64,6 +69,7 @@ def parse(argv):
   parser.add_argument(
     "--tables", action="store_true", help="measure nothing: tables and figures"
   )
+  report.add_option(parser)
   args = parser.parse_args(argv)
   if args.quick:
     args.examples, args.draws = 32, 200
@@ -103,7 +109,16 @@ def main(argv):
     save_rows(refused, store.folder / "tables" / "refusals.csv")
     print(f"\n{len(refused)} results were refused: see tables/refusals.csv")
   draw(store, rows)
+  report.finish(out, SCRIPT, argv, tables=again(args), measured=not args.tables)
   print(f"\nwritten to {out}")
+
+
+def again(args):
+  """The call that makes the tables again, without a model."""
+  return shlex.join(
+    ["python", SCRIPT, "--out", args.out, "--tables"]
+    + ["--draws", str(args.draws)] * (args.draws != DRAWS)
+  )
 
 
 def measure(subject, store, parts, args):

@@ -4,7 +4,9 @@ For every model and task, each head's output is replaced by its value on the
 reference prompt (or by zero, or its mean), and the drop of the logit
 difference is measured per prompt. OUT gets `effects.nc` and a heat map
 (`heads.png`, `heads.pdf`), in a folder per model and task when there are
-several, and `summary.csv`.
+several, and `summary.csv`. `report.html` shows all that, heads to be hovered
+and clicked, with their attention on two prompts and their overlaps with later
+heads (`details.nc`).
 
   python experiments/head_patching.py --model smollm2-135m --task sva \
     --split evaluation --examples 32 --out results/smollm2-sva
@@ -19,10 +21,12 @@ import pathlib
 from headjax import command_line, load_model, load_task, patch_heads, results
 from headjax.data import SPLITS
 from headjax.interventions.chunks import GIB
+from headjax.interventions.details import head_details
 from headjax.interventions.heads import ABLATIONS, METHODS
 from headjax.interventions.questions import POSITIONS, check_pairs
 from headjax.interventions.record import HEAD_SITES
 from headjax.reports.figures import head_heatmap, save_figure
+from headjax.reports.html import study
 from headjax.reports.summary import Summary, save_table, summarise, table
 
 
@@ -50,6 +54,10 @@ def parse(argv):
     default=2.0,
     help="memory for the sweep beside the parameters (default 2)",
   )
+  parser.add_argument(
+    "--no-details", action="store_true", help="do not write details.nc"
+  )
+  study.add_option(parser)
   return parser.parse_args(argv)
 
 
@@ -80,9 +88,21 @@ def main(argv):
     folder = out / name if len(cells) > 1 else out
     summaries.append(summarise(result, n_tasks=len(args.task)))
     write(result, summaries[-1], folder)
+    if not args.no_details:
+      results.save(head_details(model, pairs), folder / "details.nc")
   print_summaries(summaries)
   save_table([summary.row for summary in summaries], out / "summary.csv")
+  study.finish(out, "experiments/head_patching.py", argv, tables=again(args))
   print(f"\nwritten to {out}")
+
+
+def again(args):
+  """The call that gives the rows of `summary.csv` again."""
+  return (
+    f"[headjax.reports.summary.summarise(headjax.results.load(file), n_tasks="
+    f"{len(args.task)}).row for file in pathlib.Path({args.out!r})"
+    '.rglob("effects.nc")]'
+  )
 
 
 def pairs_for(model, task, args):

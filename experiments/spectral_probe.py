@@ -3,7 +3,8 @@ r"""Which heads are a circuit? Spectrum, screens and ablations of any model.
 MODELS are names, folders, files or RUN@STEP; with --series they are folders of
 checkpoints, each measured at all of its steps. Of several models (seeds) every
 circuit is also ablated in every other one. OUT gets, for each model, what was
-measured (`heads.nc`, `ablations.nc`), and tables and figures made from that.
+measured (`heads.nc`, `ablations.nc`), and tables and figures made from that,
+all of which `report.html` shows.
 
   python experiments/spectral_probe.py --models smollm2-135m --rows 256 \
     --out results/spectral/smollm2
@@ -30,6 +31,7 @@ from headjax.models.series import find_series, load_series
 from headjax.reports import spectral_bars, spectral_figures
 from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study
 from headjax.studies.spectral import (
   controls,
   development,
@@ -60,6 +62,7 @@ def parse(argv):
   parser.add_argument("--draws", type=int, default=controls.DRAWS)
   parser.add_argument("--null", type=int, default=500, help="draws (500)")
   parser.add_argument("--budget-gib", type=float, default=2.0)
+  study.add_option(parser)
   args = parser.parse_args(argv)
   for name in ("rows", "draws", "null"):
     value = getattr(args, name)
@@ -103,7 +106,18 @@ def main(argv):
   overview(measured, out)
   if len(measured) > 1:
     exchange(points, measured, args, budget, out)
+  study.finish(out, "experiments/spectral_probe.py", argv, tables=again(out))
   print(f"\nwritten to {out}")
+
+
+def again(out):
+  """The calls that make the tables of a model again."""
+  load = "headjax.results.load"
+  tables = "headjax.studies.spectral.tables"
+  return (
+    f'{tables}.of_measurement({load}("{out}/MODEL/heads.nc")), '
+    f'{tables}.verdicts({load}("{out}/MODEL/ablations.nc"))'
+  )
 
 
 def last_of(series):

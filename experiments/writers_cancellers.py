@@ -4,7 +4,8 @@ A cell is a model and a task. Attributions of all heads choose candidates, path
 patching tells writers from cancellers, and lesions of both groups say whether
 they oppose each other. Then follows how the groups work: where they look, what
 else they could be, and what becomes of the answer if they are taken away,
-transplanted or added. Measurements, tables and figures go to OUT.
+transplanted or added. Measurements, tables, figures and a page that shows them
+(`report.html`) go to OUT.
 
   python experiments/writers_cancellers.py --model smollm2-135m \
     --task hierarchical --out results/writers/smollm2-hierarchical
@@ -23,6 +24,7 @@ that there was any of either.
   python experiments/writers_cancellers.py --check RELEASED.json
 """
 
+import shlex
 import sys
 
 from headjax import command_line, load_model
@@ -31,6 +33,7 @@ from headjax.reports import writers_figures as figures
 from headjax.reports import writers_text as text
 from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study
 from headjax.studies.writers import summary
 from headjax.studies.writers.cell import judge, measure_cell, shuffle_roles
 from headjax.studies.writers.cue_prompts import CUE_TASKS, load_cue_cell
@@ -41,6 +44,7 @@ from headjax.studies.writers.prompts import TASKS, load_cell
 from headjax.studies.writers.released_check import check_released
 from headjax.studies.writers.released_file import read_released
 
+_SCRIPT = "experiments/writers_cancellers.py"
 _COLUMNS = (
   "model", "task", "accuracy", "pairs", "significant", "writers", "cancellers",
   "zero_writers", "zero_cancellers", "zero_both", "zero_verdict",
@@ -76,6 +80,7 @@ def parse(argv):
   parser.add_argument(
     "--check", nargs="+", metavar="RELEASED.json", help="released cells"
   )
+  study.add_option(parser)
   args = parser.parse_args(argv)
   given = [x is not None for x in (args.model, args.task, args.out)]
   alone = [name for name in ("check", "table") if getattr(args, name)]
@@ -107,12 +112,12 @@ def main(argv):
   if args.check is not None:
     check_all(args)
   elif args.table is not None:
-    tabulate(args.table)
+    tabulate(args.table, argv)
   else:
-    measure(args)
+    measure(args, argv)
 
 
-def measure(args):
+def measure(args, argv):
   """Measures a cell and prints what it says."""
   out = command_line.writable_folder(args.out)
   model = load_model(args.model)
@@ -152,7 +157,17 @@ def measure(args):
     model.name, args.task, found, shuffle=shuffle, tables=tables
   )
   summary.save_row(row, out)
+  study.finish(out, _SCRIPT, argv, tables=again(args, data))
   print(f"\nwritten to {out}")
+
+
+def again(args, data):
+  """The call that judges the cell again, from its files."""
+  return (
+    "headjax.studies.writers.cell.judge({name: headjax.results.load("
+    f'f"{args.out}/{{name}}.nc") for name in {tuple(data)}}}, '
+    f"rule={args.rule!r}, seed={args.seed}).rows()"
+  )
 
 
 def write(out, model, task, found, tables):
@@ -177,13 +192,20 @@ def write(out, model, task, found, tables):
     save_figure(figure, out / "figures" / name)
 
 
-def tabulate(folder):
+def tabulate(folder, argv):
   """Writes and prints the table of all cells of a folder."""
   command_line.writable_folder(folder)
   rows = summary.over_cells(summary.read_rows(folder))
   save_rows(rows, f"{folder}/cells.csv")
   print(text_table(rows, _COLUMNS) + "\n")
   print("\n".join(summary.told(rows)))
+  study.finish(
+    folder,
+    _SCRIPT,
+    argv,
+    tables=f"python {_SCRIPT} --table {shlex.quote(str(folder))}",
+    measured=False,
+  )
 
 
 def check_all(args):

@@ -25,7 +25,7 @@ ORDER = [
   {"experiments"},
 ]
 FREE = {"headjax.statistics": {"numpy", "scipy"}}
-ONLY_IN = {"matplotlib": "headjax.reports"}
+ONLY_IN = {"matplotlib": "headjax.reports", "plotly": "headjax.reports"}
 NO_NAMES = {"utils", "common", "helpers", "misc"}
 
 
@@ -146,6 +146,7 @@ def test_no_module_imports_itself_through_others():
     ("headjax.reports.html", "from headjax.command_line import run"),
     ("headjax", "from headjax.reports.figures import head_heatmap"),
     ("headjax.results", "import matplotlib.pyplot"),
+    ("headjax.results", "from plotly.offline import get_plotlyjs"),
     ("experiments.head_patching", "from matplotlib.figure import Figure"),
     ("headjax.train", "import experiments.head_patching"),
     ("configs.base", "from headjax.models.config import ModelConfig"),

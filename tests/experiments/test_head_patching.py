@@ -43,7 +43,10 @@ def test_effects_table_and_pictures_are_written(call, inputs, tmp_path, capsys):
   assert call() == 0
   out = tmp_path / "out"
   written = {path.name for path in out.iterdir()}
-  assert written == {"effects.nc", "heads.png", "heads.pdf", "summary.csv"}
+  assert written == {
+    "effects.nc", "details.nc", "heads.png", "heads.pdf", "summary.csv",
+    "commands.json", "report.html",
+  }  # fmt: skip
   saved = results.load(out / "effects.nc")
   model = load_model(inputs)
   pairs = from_jsonl(tmp_path / "pairs.jsonl", model.tokenizer)

@@ -7,8 +7,10 @@ import planted_writers
 import pytest
 import released_cell
 
+import headjax
 from experiments import writers_cancellers
 from headjax import command_line, results
+from headjax.reports.html import commands
 from headjax.studies.writers.cell import judge
 
 
@@ -108,10 +110,13 @@ def test_a_cell_is_measured_and_told(planted, tmp_path, capsys):
   assert "5 for the attributions, 5 for the paths, and total" in printed
   names = {"attributions", "paths", "lesions-zero", "lesions-mean"}
   files = {f"{name}.nc" for name in names} | {"candidates.csv", "cell.json"}
-  assert {path.name for path in out.iterdir()} == files | {"figures"}
+  files |= {"figures", "commands.json", "report.html"}
+  assert {path.name for path in out.iterdir()} == files
   again = judge({name: results.load(out / f"{name}.nc") for name in names})
   rows = read_csv(out / "candidates.csv")
   assert [row["head"] for row in rows] == [row["head"] for row in again.rows()]
+  call = commands.read(out / "commands.json")["tables"]
+  assert eval(call, {"headjax": headjax}) == again.rows()
   assert rows[0]["direct"] == f"{again.rows()[0]['direct']:.6g}"
   drawn = {path.name for path in (out / "figures").glob("*.png")}
   assert drawn == {"attribution.png", "roles.png", "lesions.png"}

@@ -1,0 +1,1 @@
+"""Any result folder as one page without a network: `page.write_page`."""

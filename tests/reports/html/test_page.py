@@ -1,0 +1,148 @@
+"""Is everything in a folder on its page, and nothing that needs a network?"""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from one_line import refusal
+
+from headjax import results
+from headjax.reports.html import commands, packing
+from headjax.reports.html.page import page, write_page
+
+PNG = base64.b64decode(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9Q"
+  "DwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+RANDOM = np.random.default_rng(0)
+
+
+def save(path, model="m", task="sva", **arrays):
+  if not arrays:
+    effect = RANDOM.normal(size=(4, 2, 3))
+    arrays["effect"] = (("example", "layer", "head"), effect, {"units": "nats"})
+  attrs = {results.MARK: "0", "model": model, "task": task, "n": np.nan}
+  attrs |= {"model_digest": model, "pairs_digest": task}
+  path.parent.mkdir(parents=True, exist_ok=True)
+  results.save(xr.Dataset(arrays, attrs=attrs), path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+  top = tmp_path / "found"
+  save(top / "effects.nc")
+  (top / "t.csv").write_text("a,b\n1,2\n3,4\n")
+  (top / "f.png").write_bytes(PNG)
+  commands.record(top, "x.py", ["--out", "a b"], tables="make again")
+  return top
+
+
+def data_of(text):
+  return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
+
+
+def test_a_page_has_all_that_the_folder_has(folder):
+  text = page([folder])
+  [entry] = data_of(text)["maps"]
+  found = results.load(folder / "effects.nc").effect
+  np.testing.assert_allclose(
+    packing.unpack(entry["mean"]), found.mean("example"), rtol=1e-6
+  )
+  np.testing.assert_allclose(
+    packing.unpack(entry["examples"]), found, rtol=1e-3
+  )
+  assert base64.b64encode(PNG).decode() in text
+  assert "<h3>t</h3>" in text and "<code>make again</code>" in text
+  assert "python x.py --out &#x27;a b&#x27;" in text
+  assert text.isascii() is False and "$" not in text.split("<script>")[0]
+
+
+def test_nothing_on_the_page_is_elsewhere(folder):
+  text = page([folder])
+  without = text.replace(page.__globals__["get_plotlyjs"](), "")
+  assert "plotly" not in without.lower().split("<script>")[0]
+  for found in re.findall(r'(?:src|href)="([^"]*)"', without):
+    assert found.startswith(("data:", "#"))
+  assert "://" not in without and "default-src 'none'" in without
+
+
+def test_the_largest_parts_are_left_out_first_and_named(folder):
+  axes = ("source_layer", "source_head", "layer", "head")
+  save(folder / "leak.nc", leakage=(axes, RANDOM.normal(size=(9,) * 4)))
+  whole = page([folder])
+  assert len(data_of(whole)["pairs"]) == 1 and "leakage: 1" not in whole
+  most = len(whole.encode()) + 20_000 - 8_000
+  less = page([folder], most_bytes=most)
+  assert data_of(less)["pairs"] == [] and "pairs of heads, leakage: 1" in less
+  assert data_of(less)["maps"][0]["examples"]
+  least = page([folder], most_bytes=1)
+  assert data_of(least)["maps"] == [] and "heat maps: 1" in least
+  assert "figures: 1" in least
+
+
+def test_equal_names_are_told_apart(tmp_path):
+  for name in ("a", "b"):
+    save(tmp_path / name / "effects.nc")
+  text = page([tmp_path / "a", tmp_path / "b"])
+  names = [entry["quantity"] for entry in data_of(text)["maps"]]
+  assert names == ["a/effects: effect", "b/effects: effect"]
+  assert "<title>a, b</title>" in text
+
+
+def test_text_of_a_file_cannot_end_the_script(tmp_path):
+  save(tmp_path / "x.nc", model="</script><b>", task="$css")
+  text = page([tmp_path])
+  assert "<b>" not in text.split('id="data"')[1].split("</script>")[0]
+  assert data_of(text)["maps"][0]["model"] == "</script><b>"
+  assert "&lt;/script&gt;&lt;b&gt; · $css" in text
+
+
+def test_a_page_is_written_whole_or_not_at_all(folder, tmp_path):
+  out = tmp_path / "page.html"
+  out.write_text("before")
+  (folder / "bad.nc").write_bytes(b"no netCDF")
+  with refusal("bad.nc", "unreadable"):
+    write_page([folder], out)
+  assert out.read_text() == "before"
+  (folder / "bad.nc").unlink()
+  write_page([folder], out)
+  assert out.read_text("utf-8") == page([folder])
+  assert len(out.read_bytes()) < 8e6
+
+
+@pytest.mark.parametrize(
+  ("name", "content", "part"),
+  [
+    ("f.png", PNG[:-5], "no whole picture"),
+    ("f.png", b"", "0 bytes"),
+    (commands.NAME, b"{}", "the fields measured and tables"),
+    (commands.NAME, b"[", "unreadable"),
+    ("t.csv", b"a\n1,2\n", "2 cells"),
+  ],
+)
+def test_damaged_files_are_refused(name, content, part, folder):
+  (folder / name).write_bytes(content)
+  with refusal(name, part):
+    page([folder])
+
+
+def test_what_is_no_folder_of_results_is_refused(folder, tmp_path):
+  with refusal("result", "nowhere", "--out"):
+    page([tmp_path / "nowhere"])
+  (tmp_path / "empty" / ".hidden").mkdir(parents=True)
+  (tmp_path / "empty" / ".hidden" / "a.csv").write_text("a\n1\n")
+  with refusal("result", "without a .nc"):
+    page([folder, tmp_path / "empty"])
+  with refusal("twice"):
+    page([folder, folder])
+
+
+def test_calls_are_noted_once_and_in_order(folder):
+  for argv in (["1"], ["2"], ["1"]):
+    commands.record(folder, "y.py", argv, tables="t")
+  commands.record(folder, "y.py", ["--tables"], tables="t", measured=False)
+  found = commands.read(folder / commands.NAME)["measured"]
+  assert found == ["python x.py --out 'a b'", "python y.py 1", "python y.py 2"]
