@@ -22,6 +22,8 @@ TRACR = ModelConfig(
   3, 2, 16, 5, 24, 29, 12,
   norm="none", mlp="relu", causal=False, tied=False,
 )  # fmt: skip
+# The stream itself is normed after every half, as in paper D.
+POST = dataclasses.replace(GPT2, norm_at="stream", mlp="relu", tied=False)
 # Some windows are narrower than `screening_window`, some wider.
 SCREENING = ModelConfig(
   3, 4, 20, 5, 0, 29, 12,

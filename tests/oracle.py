@@ -165,7 +165,9 @@ def forward(config, w, tokens, positions=None, valid=None, z_patch=None):
       return _norm(config, x, at(f"{name}_gain"), at(f"{name}_bias"))
 
     note("resid_pre", x)
-    y = x if config.norm_at == "output" else normed("attn_norm", x)
+    reads = config.norm_at in ("input", "both")
+    writes = config.norm_at in ("output", "both")
+    y = normed("attn_norm", x) if reads else x
     q, k, v = (_projected(config, at, y, letter) for letter in "QKV")
     out = np.zeros_like(x)
     heads = {name: [] for name in ("q", "k", "v", "z", "pattern")}
@@ -182,21 +184,27 @@ def forward(config, w, tokens, positions=None, valid=None, z_patch=None):
       out = out + at("b_O")
     for name, values in heads.items():
       note(name, np.stack(values, 0 if name == "pattern" else 1))
-    if config.norm_at != "input":
+    if writes:
       out = normed("attn_out_norm", out)
     note("attn_out", out)
     before, x = x, x + out
+    if config.norm_at == "stream":
+      x = normed("attn_out_norm", x)
     if config.mlp != "none":
       read = before if config.parallel else x
-      y = read if config.norm_at == "output" else normed("mlp_norm", read)
+      y = normed("mlp_norm", read) if reads else read
       y, logits, weights = _mlp(config, at, y)
-      if config.norm_at != "input":
+      if writes:
         y = normed("mlp_out_norm", y)
       note("mlp_out", y)
       note("router_logits", logits)
       note("router_weights", weights)
       x = x + y
-  y = _norm(config, x, w.get("final_norm_gain"), w.get("final_norm_bias"))
+      if config.norm_at == "stream":
+        x = normed("mlp_out_norm", x)
+  y = x
+  if config.norm_at != "stream":
+    y = _norm(config, x, w.get("final_norm_gain"), w.get("final_norm_bias"))
   W_U = w["W_E"].T if config.tied else w["W_U"]
   record = {
     name: np.stack(values)

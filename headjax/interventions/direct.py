@@ -20,6 +20,7 @@ from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks
 from headjax.interventions.batches import Batches
 from headjax.interventions.metrics import LogitDifference
+from headjax.interventions.nodes import check_sum
 from headjax.interventions.questions import Batch, check_pairs
 from headjax.interventions.record import record
 from headjax.interventions.sweep import PRECISION, at_answer
@@ -52,12 +53,13 @@ def direct_effects(
     patched, in logits (nats), and `base[example]`.
 
   Raises:
-    ValueError: prompts that the model cannot run, or a budget that not one
-      example fits.
+    ValueError: prompts that the model cannot run, a budget that not one
+      example fits, or norms of the stream after every half.
 
   Source: paper A, appendix B.3, the direct path.
   """
   check_pairs(model.config, pairs)
+  check_sum(model.config)
   began = time.perf_counter()
   batches = Batches(model, pairs, budget_bytes)
   sites = (model.config.n_layers, model.config.n_heads)

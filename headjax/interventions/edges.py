@@ -14,6 +14,7 @@ from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks, edge_rows
 from headjax.interventions.batches import Batches
 from headjax.interventions.edge_lists import COLUMNS, all_edges, check_edges
+from headjax.interventions.nodes import check_sum
 from headjax.interventions.questions import check_pairs
 from headjax.interventions.sweep import PRECISION
 from headjax.models.load import LoadedModel
@@ -52,7 +53,8 @@ def patch_edges(
 
   Raises:
     ValueError: edges that the model does not have, ids outside the
-      vocabulary, prompts longer than the context, or too small a budget.
+      vocabulary, prompts longer than the context, too small a budget, or
+      norms of the stream after every half.
 
   Source: paper A, appendix B.1.
   """
@@ -64,6 +66,7 @@ def patch_edges(
     "select the edges, or leave the choice to the layers",
   )
   check_pairs(model.config, pairs)
+  check_sum(model.config)
   if edges is None:
     edges = all_edges(model.config, layers)
   edges = check_edges(model.config, edges)

@@ -57,10 +57,11 @@ class Leakage(NamedTuple):
 
 def check_additive(config: ModelConfig) -> None:
   """Fails where a head's write is not what the stream gains from it."""
+  normed = "the stream" if config.norms_stream else "the attention output"
   check(
-    not config.norms_output,
+    config.norm_at == "input",
     "model",
-    "a norm of the attention output",
+    f"a norm of {normed}",
     "heads that write into the stream themselves",
     "measure total responses: behind that norm no head has a change of its own",
   )

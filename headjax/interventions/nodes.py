@@ -107,3 +107,15 @@ def check_splits(config: ModelConfig) -> None:
     "parts that add to the stream as they are",
     "one norm over all heads' sum cannot be split among them",
   )
+  check_sum(config)
+
+
+def check_sum(config: ModelConfig) -> None:
+  """Refuses models whose stream is not the sum of what was written."""
+  check(
+    not config.norms_stream,
+    "model",
+    "norms of the stream after every half",
+    "a stream that later layers get as the sum of all writes",
+    "measure total effects: behind that norm no write arrives as it was",
+  )

@@ -12,6 +12,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
+from headjax.interventions.nodes import check_sum
 from headjax.interventions.window import Base
 from headjax.models import weights
 from headjax.models.block import Block, layer_statics
@@ -81,6 +82,7 @@ class Layers:
 
   def arrived(self, layer, heads, dz):
     """What each edit by itself adds to the stream, at the source layer."""
+    check_sum(self.block.config)
     delta = self._written(layer, heads, dz)
     if not self.block.config.norms_output:
       return delta

@@ -97,7 +97,7 @@ class Block(nn.Module):
       self.attention = Screening(self.config)
     else:
       self.attention = Attention(self.config, self.explicit)
-    if self.config.norms_output:
+    if self.config.norms_output or self.config.norms_stream:
       self.attn_out_norm = Norm(self.config)
       self.mlp_out_norm = Norm(self.config)
     if self.config.mlp != "none":
@@ -276,12 +276,16 @@ class Block(nn.Module):
     attn_out = sites.apply(edits.attn_out, written)
     # The halves of a parallel block read the same stream.
     stream = resid_pre + attn_out
+    if config.norms_stream:
+      stream = _settled(self.attn_out_norm(stream))
     resid_mid = None
     if not config.parallel:
       stream = resid_mid = sites.apply(edits.resid_mid, stream)
     read = resid_pre if config.parallel else stream
     routing, mlp_out = self._mlp(read, edits)
     resid_post = stream if mlp_out is None else stream + mlp_out
+    if config.norms_stream and mlp_out is not None:
+      resid_post = _settled(self.mlp_out_norm(resid_post))
     return Finished(
       attn_out,
       resid_mid,

@@ -27,7 +27,8 @@ class ModelConfig:
     norm: of a block's halves and before the unembedding; "layernorm_bare" has
       no gain and no bias, the gain of "rmsnorm_offset" is 1 more than stored.
     norm_eps: added to the variance (layernorm) or mean square (rmsnorm).
-    norm_at: whether a half's "input", its "output" or "both" are normed.
+    norm_at: whether a half's "input", its "output" or "both" are normed, or
+      the "stream" after it; then there is no norm before the unembedding.
     parallel: whether the MLP reads the stream before the heads wrote to it.
     positions: a learned table, rotary angles in half-rotation form, or none.
     rotary_theta: base of the rotary frequencies.
@@ -138,9 +139,14 @@ class ModelConfig:
   @property
   def norms_input(self) -> bool:
     """Whether the halves of a block norm what they read."""
-    return self.norm_at != "output"
+    return self.norm_at in ("both", "input")
 
   @property
   def norms_output(self) -> bool:
     """Whether the halves of a block norm what they write."""
-    return self.norm_at != "input"
+    return self.norm_at in ("both", "output")
+
+  @property
+  def norms_stream(self) -> bool:
+    """Whether the sum of the stream and what a half writes is normed."""
+    return self.norm_at == "stream"

@@ -10,7 +10,7 @@ from headjax.geometry.designs import ReadDesign
 CHOICES = {
   "attention": ("screening", "softmax"),
   "norm": ("layernorm", "layernorm_bare", "none", "rmsnorm", "rmsnorm_offset"),
-  "norm_at": ("both", "input", "output"),
+  "norm_at": ("both", "input", "output", "stream"),
   "positions": ("learned", "none", "rotary"),
   "mlp": ("geglu", "gelu", "gelu_tanh", "none", "relu", "swiglu"),
 }

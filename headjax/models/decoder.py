@@ -77,7 +77,8 @@ class Decoder(nn.Module):
     self.embed = (UnitEmbedding if screens else Embedding)(self.config)
     explicit = self.attention == "explicit"
     self.blocks = scanned(self.config, explicit, self.stream)
-    self.final_norm = Norm(self.config)
+    if not self.config.norms_stream:
+      self.final_norm = Norm(self.config)
     if not self.config.tied:
       self.unembed_ = Unembedding(self.config, name="unembed")
 
@@ -99,12 +100,12 @@ class Decoder(nn.Module):
     return resid, activations
 
   def normed(self, resid: jax.Array) -> jax.Array:
-    """`[..., d_model]`: a stream `[..., d_model]` after the final norm."""
-    return self.final_norm(resid)
+    """A stream `[..., d_model]` after the final norm, where there is one."""
+    return resid if self.config.norms_stream else self.final_norm(resid)
 
   def logits(self, resid: jax.Array) -> jax.Array:
     """`[..., vocab]` logits of the stream."""
-    logits = rows(self.final_norm(resid), self.directions().T)
+    logits = rows(self.normed(resid), self.directions().T)
     return bend(logits, self.config.logit_cap)
 
   def directions(self) -> jax.Array:

@@ -23,8 +23,10 @@ Shapes, without the leading `layer` axis:
 attn_out and mlp_out are what the stream gains, so that resid_mid = resid_pre +
 attn_out: where a model norms the outputs of its halves (Gemma-2, OLMo-2), they
 are after that norm, and what a single head writes through W_O is only a part
-of what goes into it. A block whose halves are parallel has no resid_mid, and
-one without experts no router: `available` lists what a model has.
+of what goes into it. Where the stream itself is normed after each half,
+resid_mid and resid_post are after that norm, and not these sums. A block whose
+halves are parallel has no resid_mid, and one without experts no router:
+`available` lists what a model has.
 
 In screening models q and k are d_key wide, q, k and v are read before they are
 brought to unit length, scores are the similarities in [-1, 1], before trim and
@@ -103,6 +105,8 @@ class LinearEdit:
 
   def __call__(self, x: jax.Array) -> jax.Array:
     gate, matrix = self.gate.astype(x.dtype), self.matrix.astype(x.dtype)
+    if matrix.ndim == 2:  # one for all rows: no copy of it for each of them
+      return x + gate * (x @ matrix)
     missing = x.ndim + 1 - matrix.ndim
     matrix = matrix.reshape((1,) * missing + matrix.shape)
     return x + gate * (x[..., None, :] @ matrix)[..., 0, :]

@@ -20,7 +20,8 @@ Stored shapes, with a leading `layer` axis on everything inside a block:
   W_router   [layer, d_model, expert]
   b_in, b_gate [layer, d_mlp]              b_out    [layer, d_model]
   attn_norm_gain, attn_norm_bias, mlp_norm_gain, mlp_norm_bias [layer, d_model]
-  attn_out_norm_gain, mlp_out_norm_gain, and their biases, [layer, d_model]
+  attn_out_norm_gain, mlp_out_norm_gain, and their biases, [layer, d_model];
+             where the stream itself is normed, those of the sums
   block_norm_gain, block_norm_bias [layer, head, d_head], of block readers
   adapter_in [layer, d_model, width]       adapter_out [layer, width, kv_width]
   final_norm_gain, final_norm_bias [d_model]

@@ -26,8 +26,15 @@ def schedule(recipe: Optimizer) -> optax.Schedule:
   )
 
 
-def make(recipe: Optimizer) -> optax.GradientTransformation:
-  """Clipping, then AdamW whose decay leaves vectors alone."""
+def make(
+  recipe: Optimizer, weight_decay: jax.Array | None = None
+) -> optax.GradientTransformation:
+  """Clipping, then AdamW whose decay leaves vectors alone.
+
+  Args:
+    recipe: of the updates.
+    weight_decay: a traced scalar in place of the recipe's.
+  """
   clip = optax.clip_by_global_norm(recipe.clip)
   return optax.chain(
     clip if recipe.clip else optax.identity(),
@@ -36,7 +43,9 @@ def make(recipe: Optimizer) -> optax.GradientTransformation:
       b1=recipe.beta_1,
       b2=recipe.beta_2,
       eps=recipe.epsilon,
-      weight_decay=recipe.weight_decay,
+      weight_decay=(
+        recipe.weight_decay if weight_decay is None else weight_decay
+      ),
       mask=decays,
     ),
   )
