@@ -51,11 +51,10 @@ def strong(config):
   "kind",
   [
     "gpt2",
-    "gemma2",
     *(
       pytest.param(kind, marks=SLOW)
-      for kind in ("llama_kv2", "llama_windows", "neox", "olmo2", "olmo",
-                   "olmoe", "screening", "tracr")
+      for kind in ("gemma2", "llama_kv2", "llama_windows", "neox", "olmo2",
+                   "olmo", "olmoe", "screening", "tracr")
     ),
   ],
 )  # fmt: skip
@@ -113,16 +112,12 @@ def by_whole_forwards(model, pairs, edges):
   return np.stack(found, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   "config",
   [
     dataclasses.replace(BLOCKS, read=ReadDesign("block", restricted="QV")),
-    pytest.param(
-      dataclasses.replace(
-        TILED, value_adapter=6, read=ReadDesign("block_norm")
-      ),
-      marks=SLOW,
-    ),
+    dataclasses.replace(TILED, value_adapter=6, read=ReadDesign("block_norm")),
   ],
 )
 def test_designed_readers_are_patched_as_by_whole_forwards(x64, config):
