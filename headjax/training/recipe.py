@@ -41,10 +41,10 @@ class Optimizer:
       got = getattr(self, field)
       check(got >= 0, f"optimizer.{field}", got, "0 or more", "change it")
     check(
-      self.warmup < self.steps or not self.warmup,
+      self.warmup < self.steps - 1 or not self.warmup,
       "optimizer.warmup",
       self.warmup,
-      f"fewer than train.steps = {self.steps}",
+      f"at most train.steps - 2 = {self.steps - 2}, or 0",
       "warm up faster or train longer",
     )
     for field in ("beta_1", "beta_2"):

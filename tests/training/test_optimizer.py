@@ -96,8 +96,10 @@ def test_matrices_and_embeddings_decay_and_nothing_else(config):
 
 
 def test_bad_recipes_are_refused_by_field():
-  with refusal("optimizer.warmup: got 1000", "fewer than train.steps = 600"):
+  with refusal("optimizer.warmup: got 1000", "at most train.steps - 2 = 598"):
     Optimizer(steps=600)
+  with refusal("optimizer.warmup: got 2", "at most train.steps - 2 = 1"):
+    Optimizer(steps=3, warmup=2)
   with refusal("optimizer.peak: got 0", "more than 0"):
     dataclasses.replace(RECIPE, peak=0)
   with refusal("optimizer.beta_2: got 1"):
