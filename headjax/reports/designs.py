@@ -1,5 +1,6 @@
 """In which order and colour do designs stand in the study's figures?"""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ _FAMILIES = (
   ("all-common", GREEN),
   ("all-rotated", BROWN),
 )
+_STYLES = ("-", (0, (4, 1.4)), (0, (1, 1.1)), (0, (5, 1.2, 1, 1.2)))
 
 
 def colour(design: str) -> str:
@@ -32,6 +34,15 @@ def colour(design: str) -> str:
     if design.startswith(beginning):
       return found
   return GREY
+
+
+def dashes(designs: Iterable[str]) -> dict[str, str | tuple]:
+  """A line style for every design, another for each one of a colour."""
+  found, used = {}, Counter()
+  for design in ordered(designs):
+    found[design] = _STYLES[used[colour(design)] % len(_STYLES)]
+    used[colour(design)] += 1
+  return found
 
 
 def ordered(designs: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from headjax.reports.designs import by_design, colour, tasks_of
+from headjax.reports.designs import by_design, colour, dashes, tasks_of
 from headjax.reports.figures import FAINT, INK, STYLE
 
 Rows = Sequence[Mapping[str, Any]]
@@ -33,14 +33,16 @@ def training_curves(
   """
   tasks = tasks_of(rows)
   with matplotlib.rc_context(STYLE):
-    size = (2.75 * len(tasks) + 2.8, 1.75 * len(quantities) + 1.35)
+    styles = dashes(row["design"] for row in rows)
+    beside = 0.85 + 0.075 * max(map(len, styles))  # inches, for the legend
+    size = (2.75 * len(tasks) + 0.85 + beside, 1.75 * len(quantities) + 1.35)
     figure = Figure(figsize=size)
     grid = figure.subplots(
       len(quantities), len(tasks), sharex=True, sharey="row", squeeze=False
     )
     figure.subplots_adjust(
       left=0.85 / size[0],
-      right=1 - 1.95 / size[0],
+      right=1 - beside / size[0],
       bottom=0.5 / size[1],
       top=1 - 0.85 / size[1],
       wspace=0.1,
@@ -50,7 +52,8 @@ def training_curves(
     for line, (name, label) in zip(grid, quantities.items(), strict=True):
       for ax, task in zip(line, tasks, strict=True):
         for design, mine in by_design(rows, task=task).items():
-          handles[design] = _draw(ax, mine, name, colour(design))
+          paint, style = colour(design), styles[design]
+          handles[design] = _draw(ax, mine, name, paint, style)
         if name in chance:
           ax.axhline(chance[name], color=INK, lw=0.8, ls=(0, (4, 3)))
         ax.spines[["top", "right"]].set_visible(False)
@@ -59,7 +62,10 @@ def training_curves(
     for ax, task in zip(grid[0], tasks, strict=True):
       ax.set_title(task, loc="left", weight="bold")
     _label_steps(grid[-1], sorted({row["step"] for row in rows}))
-    figure.legend(handles.values(), handles, loc="center right", frameon=False)
+    figure.legend(
+      handles.values(), handles, loc="center right", frameon=False,
+      handlelength=2.6,
+    )  # fmt: skip
     figure.text(
       0.12 / size[0], 1 - 0.3 / size[1], title, size=12, weight="bold"
     )
@@ -68,7 +74,7 @@ def training_curves(
   return figure
 
 
-def _draw(ax, rows: Rows, name: str, paint: str):
+def _draw(ax, rows: Rows, name: str, paint: str, style):
   """All runs of a design, and their mean where all have a value."""
   runs: dict[str, dict[int, float]] = {}
   for row in rows:
@@ -83,7 +89,7 @@ def _draw(ax, rows: Rows, name: str, paint: str):
   mean = np.where(
     valid.any(0), np.where(valid, table, 0).sum(0) / count, np.nan
   )
-  [line] = ax.plot(places, mean, color=paint, lw=1.9)
+  [line] = ax.plot(places, mean, color=paint, ls=style, lw=1.9)
   return line
 
 
