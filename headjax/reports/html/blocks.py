@@ -8,21 +8,28 @@ from headjax.reports.html import commands, pictures, tables
 from headjax.reports.html.budget import Budget
 from headjax.reports.html.folder import File
 
+ROWS = (200, 50, 15)
+
 
 def all_tables(files: Sequence[File], budget: Budget) -> str:
-  """Every table that has rows, long ones folded up."""
-  return "".join(_table(file, budget) for file in files)
+  """Every table that has rows, long ones folded up, many ones with few rows."""
+  read = ((file, tables.read(file.path)) for file in files)
+  found = [(file, *table) for file, table in read if table and table[1]]
+  for most in ROWS:
+    made = [tables.html(*table, most) for _, *table in found]
+    if sum(len(text.encode()) for text in made) <= budget.room("tables"):
+      break
+  kept = (budget.take("tables", lambda text=text: text) for text in made)
+  return "".join(
+    _table(file, rows, text)
+    for (file, _, rows), text in zip(found, kept, strict=True)
+    if text
+  )
 
 
-def _table(file: File, budget: Budget) -> str:
-  found = tables.read(file.path)
-  if found is None or not found[1]:
-    return ""
-  made = budget.take("tables", lambda: tables.html(*found))
-  if made is None:
-    return ""
+def _table(file: File, rows: list, made: str) -> str:
   line = commands.again(file.calls["tables"]) if file.calls else ""
-  n = len(found[1])
+  n = len(rows)
   state = " open" if n <= tables.OPEN_ROWS else ""
   return (
     f'<details class="table"{state}><summary><h3>{escape(_short(file))}</h3> '

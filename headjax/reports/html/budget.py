@@ -6,6 +6,10 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+# The most that all parts of a kind may take of the page, so that the results of
+# many models leave room for the others.
+SHARES = {"figures": 0.4, "tables": 0.3, "provenance of files": 0.1}
+
 
 class Budget:
   """Bytes that are left, and what was left out for the want of them."""
@@ -13,8 +17,13 @@ class Budget:
   def __init__(self, n_bytes: int):
     """Begins with all bytes, which can be none."""
     self.left = n_bytes
+    self._shares = {kind: int(s * n_bytes) for kind, s in SHARES.items()}
     self._closed: set[str] = set()
     self._missing: Counter[str] = Counter()
+
+  def room(self, kind: str) -> int:
+    """Bytes that parts of a kind may still take."""
+    return min(self.left, self._shares.get(kind, self.left))
 
   def take(self, kind: str, make: Callable[[], Any]) -> Any | None:
     """Makes a part and keeps it if it fits.
@@ -30,8 +39,10 @@ class Budget:
     if kind not in self._closed:
       part = make()
       size = len(part if isinstance(part, str) else as_json(part).encode())
-      if size <= self.left:
+      if size <= self.room(kind):
         self.left -= size
+        if kind in self._shares:
+          self._shares[kind] -= size
         return part
       self._closed.add(kind)
     self._missing[kind] += 1

@@ -27,7 +27,9 @@ class Contents:
 
   Attributes:
     sources: the files.
-    maps: one entry a heat map.
+    drawn: source and array of every heat map, whether it fits or not, and
+      whether there are single examples behind it.
+    maps: one entry a heat map that fits.
     patterns: one entry an array of attention patterns.
     pairs: one entry an array of numbers of pairs of heads.
     labels: digest of the prompts -> name -> one label an example.
@@ -35,6 +37,9 @@ class Contents:
   """
 
   sources: list[Source] = dataclasses.field(default_factory=list)
+  drawn: list[tuple[Source, str, bool]] = dataclasses.field(
+    default_factory=list
+  )
   maps: list[dict] = dataclasses.field(default_factory=list)
   patterns: list[dict] = dataclasses.field(default_factory=list)
   pairs: list[dict] = dataclasses.field(default_factory=list)
@@ -51,7 +56,7 @@ class Contents:
 
 
 def read(files: Sequence[File], budget: Budget) -> Contents:
-  """The maps and labels of all files, and a list of what is large.
+  """The labels of all files, and lists of what is to be drawn.
 
   Raises:
     ValueError: a file is damaged, or no result.
@@ -62,25 +67,39 @@ def read(files: Sequence[File], budget: Budget) -> Contents:
     source = Source(file.path, file.name, data.attrs)
     found.sources.append(source)
     for name, array in heads.placed(data).items():
-      _add(found, source, name, array, budget)
+      _add(found, source, name, array)
     _add_labels(found, source, data, budget)
-  _tell_apart(found.maps)
   return found
 
 
-def _add(found: Contents, source: Source, name: str, array, budget) -> None:
+def add_maps(found: Contents, budget: Budget) -> None:
+  """The maps that fit: of all models, and those with single examples first."""
+  first: dict[tuple[str, str], int] = {}
+  for source, name, _ in found.drawn:
+    first.setdefault((source.part, name), len(first))
+
+  def rank(drawn):
+    source, name, has_examples = drawn
+    return not has_examples, first[source.part, name]
+
+  for source, name, has_examples in sorted(found.drawn, key=rank):
+    entry = budget.take("heat maps", lambda x=(source, name): _map(*x))
+    if entry is None:
+      continue
+    found.maps.append(entry)
+    if has_examples:
+      found.large.append((EXAMPLE, source, name, entry))
+  _tell_apart(found.maps)
+
+
+def _add(found: Contents, source: Source, name: str, array) -> None:
   if heads.is_attention(array):
     found.large.append((PATTERN, source, name, None))
     return
   if heads.is_pairs(array):
     found.large.append((PAIR, source, name, None))
     return
-  entry = budget.take("heat maps", lambda: maps.head_map(source, name, array))
-  if entry is None:
-    return
-  found.maps.append(entry)
-  if entry["examples_n"]:
-    found.large.append((EXAMPLE, source, name, entry))
+  found.drawn.append((source, name, heads.EXAMPLE in array.dims))
 
 
 def _add_labels(found, source: Source, data: xr.Dataset, budget) -> None:
@@ -108,6 +127,11 @@ def add_large(found: Contents, budget: Budget) -> None:
       else:
         (found.patterns if kind == PATTERN else found.pairs).append(part)
   _tell_apart(found.pairs)
+
+
+def _map(source: Source, name: str) -> dict:
+  array = heads.placed(results.load(source.path))[name]
+  return maps.head_map(source, name, array)
 
 
 def _part(kind: str, source: Source, name: str) -> dict:

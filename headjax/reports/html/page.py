@@ -65,15 +65,18 @@ def page(
   }
   fixed = sum(len(text.encode()) for text in (skeleton, *parts.values()))
   budget = Budget(most_bytes - fixed - _AROUND)
+  figures = blocks.all_figures(files[".png"], budget)
+  tables = blocks.all_tables(files[".csv"] + files[".json"], budget)
   found = contents.read(files[".nc"], budget)
   parts |= {
     "title": escape(_title(folders)),
     "about": escape(_about(found.sources)),
-    "tables": blocks.all_tables(files[".csv"] + files[".json"], budget),
-    "figures": blocks.all_figures(files[".png"], budget),
-    "provenance": provenance.html(found.sources)
+    "tables": tables,
+    "figures": figures,
+    "provenance": provenance.html(found.sources, budget)
     + blocks.all_calls(itertools.chain(*files.values())),
   }
+  contents.add_maps(found, budget)
   contents.add_large(found, budget)
   parts["missing"] = budget.html()
   parts["data"] = as_json(found.data | {"colours": _colours()})

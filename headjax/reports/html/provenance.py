@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from headjax.reports.html.budget import Budget
 from headjax.reports.html.source import Source
 
 
-def html(sources: Sequence[Source]) -> str:
+def html(sources: Sequence[Source], budget: Budget) -> str:
   """What is the same for all files once, then what differs, file by file."""
   if not sources:
     return "<p>There are tables and figures here, and no measurements.</p>"
@@ -17,7 +18,11 @@ def html(sources: Sequence[Source]) -> str:
   parts = [f"<h3>{escape(title)}</h3>", _table(same)]
   if len(sources) > 1:
     parts.append("<h3>File by file</h3>")
-    parts += [_own(source, same) for source in sources]
+    owns = (
+      budget.take("provenance of files", lambda s=s: _own(s, same))
+      for s in sources
+    )
+    parts += [own for own in owns if own]
   return "".join(parts)
 
 

@@ -7,7 +7,6 @@ from html import escape
 
 from headjax.checks import check, fail
 
-MOST_ROWS = 200
 # Longer tables are folded up: a page is read from above.
 OPEN_ROWS = 40
 _MINUS = "\u2212"
@@ -51,11 +50,16 @@ def _one_row(found) -> tuple[Row, list[Row]] | None:
   return list(found), [["" if v is None else str(v) for v in found.values()]]
 
 
-def html(columns: Row, rows: list[Row]) -> str:
+def html(columns: Row, rows: list[Row], most_rows: int) -> str:
   """The table, without columns that are empty in every row.
 
   What is the same in all rows is said once, above them; of a table of one row
   every column becomes a pair of name and value.
+
+  Args:
+    columns: their names.
+    rows: as wide as the columns.
+    most_rows: that are shown.
   """
   kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
   if len(rows) == 1:
@@ -66,7 +70,7 @@ def html(columns: Row, rows: list[Row]) -> str:
   said = " · ".join(f"{columns[i]} {short(rows[0][i])}" for i in same)
   above = f'<p class="same">{escape(said)}</p>' if said else ""
   kept = [i for i in kept if i not in same]
-  shown = rows[:MOST_ROWS]
+  shown = rows[:most_rows]
   more = f"The first {len(shown)} of {len(rows)} rows."
   below = f'<p class="same">{more}</p>' if len(shown) < len(rows) else ""
   return above + _table(columns, shown, kept) + below

@@ -1,6 +1,7 @@
 """Is everything in a folder on its page, and nothing that needs a network?"""
 
 import base64
+import io
 import json
 import re
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from one_line import refusal
+from PIL import Image
 
 from headjax import results
 from headjax.reports.html import commands, packing
@@ -83,6 +85,36 @@ def test_the_largest_parts_are_left_out_first_and_named(folder):
   assert "figures: 1" in least
 
 
+def test_results_of_many_models_leave_room_for_figures_and_tables(folder):
+  for i in range(60):
+    for name in ("a", "b"):
+      long = (("layer", "head"), RANDOM.normal(size=(30, 30)))
+      save(folder / f"run{i}" / f"{name}.nc", f"run{i}", other=long)
+    save(folder / f"run{i}" / "z.nc", f"run{i}")
+  whole = page([folder])
+  room = len(whole.encode()) - len(page([folder], most_bytes=1).encode())
+  most = len(whole.encode()) + 20_000 - room // 2
+  text = page([folder], most_bytes=most)
+  assert len(text.encode()) <= most
+  assert base64.b64encode(PNG).decode() in text and "<h3>t</h3>" in text
+  # What has single examples comes first, and of all models.
+  kept = [entry["model"] for entry in data_of(text)["maps"]]
+  assert {"m", *(f"run{i}" for i in range(60))} == {*kept[:61]}
+  assert "provenance of files" in text and "heat maps: " in text
+
+
+def test_figures_are_inlined_in_few_colours(tmp_path):
+  noise = np.zeros((200, 300, 3), np.uint8)
+  noise[..., 0] = np.arange(300) // 2
+  noise[:, ::7] = RANDOM.integers(0, 40, (200, 43, 3))
+  Image.fromarray(noise).save(tmp_path / "f.png")
+  found = re.search('src="data:image/png;base64,([^"]*)', page([tmp_path]))
+  small = base64.b64decode(found[1])
+  assert len(small) < (tmp_path / "f.png").stat().st_size
+  shown = np.asarray(Image.open(io.BytesIO(small)).convert("RGB"), int)
+  assert np.abs(shown - noise).mean() < 6
+
+
 def test_equal_names_are_told_apart(tmp_path):
   for name in ("a", "b"):
     save(tmp_path / name / "effects.nc")
@@ -118,6 +150,7 @@ def test_a_page_is_written_whole_or_not_at_all(folder, tmp_path):
   [
     ("f.png", PNG[:-5], "no whole picture"),
     ("f.png", b"", "0 bytes"),
+    ("f.png", PNG[:40] + b"x" + PNG[41:], "no whole picture"),
     (commands.NAME, b"{}", "the fields measured and tables"),
     (commands.NAME, b"[", "unreadable"),
     ("t.csv", b"a\n1,2\n", "2 cells"),
