@@ -16,6 +16,7 @@ SMALL = {
   "train_and_dissect": "STEPS, EXAMPLES, TASKS = 60, 8, ['sva']",
   "spectral_circuits": "ROWS, LENGTH, NULL, DRAWS = 6, 64, 5, 2",
   "writers_and_cancellers": "EXAMPLES, SHUFFLES = 6, 2",
+  "algorithmic_cores": "EPOCHS, SEQUENCES, TEST = 2, 300, 600",
 }
 ids = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
