@@ -11,14 +11,16 @@ and a figure a model.
 """
 
 import pathlib
+import shlex
 
 import numpy as np
 
 from headjax import command_line, load_model, load_task, results
 from headjax.checks import check
 from headjax.reports.core_figures import Panel, line_figure
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.cores import agreement, number_axis
 from headjax.studies.cores.continuing import continue_as
 
@@ -37,12 +39,18 @@ def parse(argv):
     "--new", type=int, default=30, help="tokens of a continuation (30)"
   )
   parser.add_argument("--seed", type=int, default=0, help="of all draws (0)")
+  study.add_option(parser)
   args = parser.parse_args(argv)
   check(
     args.examples >= 8, "--examples", args.examples, "at least 8",
     "ask for more",
   )  # fmt: skip
   check(args.new >= 1, "--new", args.new, "at least 1", "ask for more")
+  names = [pathlib.Path(spec).name for spec in args.models]
+  check(
+    len(set(names)) == len(names), "--models", " ".join(args.models),
+    "models whose last names differ", "rename a folder",
+  )  # fmt: skip
   return args
 
 
@@ -50,10 +58,10 @@ def main(argv):
   """Measures every model and compares them."""
   args = parse(argv)
   out = command_line.writable_folder(args.out)
-  coordinates, texts, summary = {}, [], []
+  coordinates, prompts, texts, summary = {}, {}, [], []
   for spec in args.models:
     model = load_model(spec)
-    name = pathlib.Path(model.name).name
+    name = pathlib.Path(spec).name
     train, test = (
       number_axis.with_attractor(
         load_task("sva", model.tokenizer, split=split, examples=args.examples)
@@ -70,18 +78,21 @@ def main(argv):
     axis = found[agreement.best_layer(rows)]
     at = measured["coordinate"].sel(layer=axis.layer).values
     coordinates[name] = at
+    prompts[name] = [model.tokenizer.decode(row.tolist()) for row in test.clean]
     fit = agreement.knob_fit(at, measured["base"].values)
     summary.append({"model": name, "layer": axis.layer} | fit)
     texts += write(model, axis, args)
   save_rows(summary, out / "knob.csv")
   print(f"\nmargin = slope z + offset\n{text_table(summary, summary[0])}")
-  pairs = agreement.agreement_of_models(coordinates)
+  pairs = agreement.agreement_of_models(coordinates, prompts)
   if pairs:
     save_rows(pairs, out / "models.csv")
     print(f"\n{text_table(pairs, pairs[0])}")
   save_rows(texts, out / "texts.csv")
   for row in texts:
     print(f"\n{row['prompt']} | {row['axis']}, {row['number']}: {row['text']}")
+  again = f"python experiments/cores_agreement.py {shlex.join(argv)}"
+  study.finish(out, "experiments/cores_agreement.py", argv, tables=again)
   print(f"\nwritten to {out}")
 
 

@@ -7,6 +7,7 @@ as tables (CSV), and figures.
   python experiments/cores_markov.py --out results/markov
 """
 
+import shlex
 import time
 
 import numpy as np
@@ -17,8 +18,9 @@ from headjax import command_line, results
 from headjax.checks import check
 from headjax.data import markov as chain
 from headjax.reports.core_figures import Panel, line_figure, spectrum_figure
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.cores import markov, sharing
 from headjax.studies.cores.members import setup
 from headjax.studies.cores.tables import Text, labelled, provenance
@@ -49,6 +51,7 @@ def parse(argv):
     "--scored", type=int, default=1000,
     help="of these, sequences for accuracies (default 1000)",
   )  # fmt: skip
+  study.add_option(parser)
   args = parser.parse_args(argv)
   epochs = args.epochs
   check(
@@ -89,6 +92,8 @@ def main(argv):
   for name in ("models", "pairs", "consensus"):
     print(f"\n{text_table(tables[name], tables[name][0])}")
   draw(subjects, tables["curves"], out)
+  again = f"python experiments/cores_markov.py {shlex.join(argv)}"
+  study.finish(out, "experiments/cores_markov.py", argv, tables=again)
   print(f"\n{time.perf_counter() - start:.0f} s; written to {out}")
 
 

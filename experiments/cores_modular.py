@@ -13,6 +13,7 @@ figures.
 """
 
 import dataclasses
+import shlex
 import sys
 import time
 
@@ -24,8 +25,9 @@ from headjax import command_line, results
 from headjax.checks import check
 from headjax.data.modular import additions
 from headjax.reports.core_figures import Panel, line_figure, spectrum_figure
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
+from headjax.reports.html import study
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.cores import grokking, modular, sweeps
 from headjax.studies.cores.members import setup
 from headjax.studies.cores.tables import Text, labelled, provenance
@@ -63,6 +65,7 @@ def parse(argv):
   parser.add_argument("--epochs", type=int, help="default the config's")
   parser.add_argument("--branch", type=int, help="default the config's")
   parser.add_argument("--every", type=int, help="default the config's")
+  study.add_option(parser)
   args = parser.parse_args(argv)
   for name, least in {"p": 3, "epochs": 1, "branch": 0, "every": 1}.items():
     got = getattr(args, name)
@@ -89,11 +92,18 @@ def main(argv):
     "train.every": args.every,
   }
   base.override(config, {k: v for k, v in changes.items() if v is not None})
+  train = config.train
+  check(
+    train.branch <= train.epochs, "--branch", train.branch,
+    f"at most --epochs {train.epochs}", "branch earlier, or train longer",
+  )  # fmt: skip
   start = time.perf_counter()
   if config.sweep.p or config.sweep.weight_decay:
     sweep(config, out)
   else:
     follow(config, out)
+  again = f"python experiments/cores_modular.py {shlex.join(argv)}"
+  study.finish(out, "experiments/cores_modular.py", argv, tables=again)
   print(f"\n{time.perf_counter() - start:.0f} s; written to {out}")
 
 

@@ -26,9 +26,9 @@ from headjax import command_line
 from headjax.checks import check
 from headjax.data import TASKS
 from headjax.reports import exclusivity_figures as figures
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study as report
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.exclusivity import (
   claims,
   measuring,

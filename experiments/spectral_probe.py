@@ -29,9 +29,9 @@ from headjax.interventions.chunks import GIB
 from headjax.interventions.series import measure_series
 from headjax.models.series import find_series, load_series
 from headjax.reports import spectral_bars, spectral_figures
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.spectral import (
   controls,
   development,

@@ -31,9 +31,9 @@ from headjax import command_line, load_model
 from headjax.checks import check, check_choice
 from headjax.reports import writers_figures as figures
 from headjax.reports import writers_text as text
-from headjax.reports.exclusivity_tables import save_rows, text_table
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study
+from headjax.reports.rows import save_rows, text_table
 from headjax.studies.writers import summary
 from headjax.studies.writers.cell import judge, measure_cell, shuffle_roles
 from headjax.studies.writers.cue_prompts import CUE_TASKS, load_cue_cell

@@ -65,8 +65,7 @@ def _of_function(node, text):
       found.append(f"no shape of {name}")
   returns = "None" if node.returns is None else ast.unparse(node.returns)
   if returns not in ("None", "NoReturn") and "Returns:" not in text:
-    summary = text.split("\n\n")[0]
-    if len(summary.split()) < 2:
+    if len(text.split("\n\n")[0].split()) < 3:
       found.append("Returns")
   if returns in _ARRAYS and not _SHAPE.search(text):
     found.append("no shape of what is returned")

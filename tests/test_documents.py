@@ -25,7 +25,7 @@ COMMANDS = [
   pytest.param(script, arguments, id=f"{block.page.name}-{script}")
   for block in ALL
   if block.language == "bash"
-  for text in {block.text, block.shortened}
+  for text in dict.fromkeys((block.text, block.shortened))
   for script, arguments in dataclasses.replace(block, text=text).commands
 ]
 PYTHON = [p for p in PAGES if "\n```python\n" in p.read_text()]

@@ -13,7 +13,7 @@ import numpy as np
 from configs.cores import get_config
 from headjax import command_line
 from headjax.checks import check
-from headjax.reports.exclusivity_tables import text_table
+from headjax.reports.rows import text_table
 from headjax.studies.cores.members import setup
 from headjax.training.ensembles import WAYS, Ensemble
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from headjax import command_line
 from headjax.checks import check
-from headjax.reports.exclusivity_tables import text_table
+from headjax.reports.rows import text_table
 from headjax.statistics.bca import bca_mean
 from headjax.statistics.partitions import partitions
 from headjax.studies.writers.discovery import RULES, discover

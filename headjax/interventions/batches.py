@@ -1,8 +1,8 @@
 """Which prompts run together, and where? Batches of one shape, on the devices.
 
-The same for every sweep over prompt pairs: a plan within the memory budget,
-the parameters whole on every device, the examples spread over them, and the
-last batch filled up with repeats.
+The same for patched heads, sets, edges and clamps: a plan within the memory
+budget, the parameters whole on every device, the examples spread over them, and
+the last batch filled up with repeats.
 """
 
 import functools

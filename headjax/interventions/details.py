@@ -37,8 +37,8 @@ def head_details(
     model: from `load_model`.
     pairs: whose clean prompts are taken, in their order.
     prompts: how many patterns to keep.
-    most_bytes: of each array; prompts whose patterns, and models whose
-      overlaps, are larger are left out.
+    most_bytes: of one prompt's patterns, and of the overlaps; what is larger
+      is left out.
 
   Returns:
     A dataset with `pattern[prompt, layer, head, query, key]`, in shares of

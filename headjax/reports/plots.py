@@ -61,10 +61,12 @@ def heatmap(result: xr.Dataset, *, circles: int = 5) -> Plot:
   """
   name = next((n for n in ("effect", "attribution") if n in result), None)
   check(
-    name is not None and result[name].dims == ("example", "layer", "head"),
+    name is not None
+    and "base" in result
+    and result[name].dims == ("example", "layer", "head"),
     "result",
     f"arrays {', '.join(map(str, result))}",
-    "effect or attribution [example, layer, head]",
+    "base, and effect or attribution [example, layer, head]",
     "pass what patch_heads or attribute_heads returned",
   )
   values, about = result[name].values, result.attrs

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headjax.reports.exclusivity_tables import text_table
+from headjax.reports.rows import text_table
 from headjax.studies.writers.cell import Cell
 from headjax.studies.writers.lesions import SignShuffle
 from headjax.studies.writers.released import name_of

@@ -19,7 +19,7 @@ import numpy as np
 import optax
 from jax.sharding import AxisType, PartitionSpec
 
-from headjax.checks import check, check_choice
+from headjax.checks import check, check_choice, fail
 from headjax.models.compiling import product_options
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder, run
@@ -109,6 +109,9 @@ class Ensemble:
 
     Returns:
       The states, and the losses `[member, step]` in nats.
+
+    Raises:
+      ValueError: rows that the data lacks, or a loss that is not finite.
     """
     rows = np.asarray(rows, np.int32)
     rows = np.broadcast_to(rows, (len(self.seeds), *rows.shape[-2:]))
@@ -125,7 +128,12 @@ class Ensemble:
     losses = np.asarray(losses)
     if not np.isfinite(losses).all():
       member, step = np.argwhere(~np.isfinite(losses))[0]
-      raise FloatingPointError(f"loss of member {member} after {step} steps")
+      fail(
+        "loss",
+        f"{losses[member, step]} of member {member} in step {step} from here",
+        "a finite loss",
+        "lower the rate: optimizer.peak",
+      )
     return state, losses
 
   def accuracy(self, state: TrainState, data: np.ndarray) -> np.ndarray:

@@ -13,10 +13,10 @@ from headjax.reports.exclusivity_bars import (
 )
 from headjax.reports.exclusivity_curves import training_curves
 from headjax.reports.exclusivity_maps import effect_grid
-from headjax.reports.exclusivity_tables import cell, save_rows, text_table
 from headjax.reports.figures import save_figure
 from headjax.reports.leakage_figure import leakage_figure
 from headjax.reports.path_figures import PATHS, clamp_figure, path_figure
+from headjax.reports.rows import cell, save_rows, text_table
 
 DESIGNS = ("write-rotated@tiny", "learned@tiny", "half-shared@tiny")
 

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from html import escape
+from math import isfinite
 from typing import Any
 
 # The most that all parts of a kind may take of the page, so that the results of
@@ -38,7 +39,7 @@ class Budget:
     """
     if kind not in self._closed:
       part = make()
-      size = len(part if isinstance(part, str) else as_json(part).encode())
+      size = len((part if isinstance(part, str) else as_json(part)).encode())
       if size <= self.room(kind):
         self.left -= size
         if kind in self._shares:
@@ -63,7 +64,7 @@ class Budget:
 
 
 def as_json(value: Any) -> str:
-  """Compact JSON that can stand in a script element; NaN becomes null."""
+  """Compact JSON for a script element; what is not finite becomes null."""
   text = json.dumps(
     _finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
   )
@@ -75,4 +76,4 @@ def _finite(value: Any) -> Any:
     return {key: _finite(item) for key, item in value.items()}
   if isinstance(value, list | tuple):
     return [_finite(item) for item in value]
-  return None if isinstance(value, float) and value != value else value
+  return None if isinstance(value, float) and not isfinite(value) else value

@@ -34,6 +34,7 @@ def find(folders: Sequence[str | os.PathLike]) -> dict[str, list[File]]:
     ValueError: a folder is missing, is named twice or holds no result.
   """
   tops = [pathlib.Path(folder) for folder in folders]
+  called = _called(tops)
   found: dict[str, list[File]] = {suffix: [] for suffix in SUFFIXES}
   for top in tops:
     check(
@@ -41,13 +42,13 @@ def find(folders: Sequence[str | os.PathLike]) -> dict[str, list[File]]:
       "name the folder that a script wrote to (--out)",
     )  # fmt: skip
     check(
-      tops.count(top) == 1, "result", f"{top} twice", "different folders",
-      "name each folder once",
+      [t.resolve() for t in tops].count(top.resolve()) == 1, "result",
+      f"{top} twice", "different folders", "name each folder once",
     )  # fmt: skip
     before = sum(map(len, found.values()))
     for path in _files(top):
       name = path.relative_to(top).as_posix()
-      name = name if len(tops) == 1 else f"{top.resolve().name}/{name}"
+      name = name if len(tops) == 1 else f"{called[top]}/{name}"
       found[path.suffix].append(File(path, name, commands.beside(path, top)))
     check(
       sum(map(len, found.values())) > before, "result",
@@ -55,6 +56,15 @@ def find(folders: Sequence[str | os.PathLike]) -> dict[str, list[File]]:
       "name the folder that a script wrote to (--out)",
     )  # fmt: skip
   return found
+
+
+def _called(tops: Sequence[pathlib.Path]) -> dict[pathlib.Path, str]:
+  """Each by its last name, or as it was given where two have one."""
+  last = [top.resolve().name for top in tops]
+  return {
+    top: name if last.count(name) == 1 else top.as_posix()
+    for top, name in zip(tops, last, strict=True)
+  }
 
 
 def _files(top: pathlib.Path) -> Iterator[pathlib.Path]:

@@ -35,7 +35,7 @@ def pair_values(source: Source, name: str, array: xr.DataArray) -> dict:
   axes = (*heads.SOURCE, *heads.HEAD)
   values = kept.transpose(*heads.switches(array), *axes)
   return source.labels(name) | {
-    "title": str(array.attrs.get("long_name", name)),
+    "title": str(array.attrs.get("long_name") or name),
     "units": maps.unit(array),
     "switches": maps.switch_list(array),
     "source_layers": heads.labels(array, "source_layer"),

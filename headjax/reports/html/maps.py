@@ -33,7 +33,7 @@ def head_map(source: Source, name: str, array: xr.DataArray) -> dict[str, Any]:
   mean, low, high = estimates(array)
   drawn = [heads.labels(array, axis) for axis in heads.HEAD]
   return source.labels(name) | {
-    "title": str(array.attrs.get("long_name", name)),
+    "title": str(array.attrs.get("long_name") or name),
     "units": unit(array),
     "layers": drawn[0],
     "heads": drawn[1],
@@ -46,8 +46,14 @@ def head_map(source: Source, name: str, array: xr.DataArray) -> dict[str, Any]:
     "low": None if low is None else packing.exact(low),
     "high": None if high is None else packing.exact(high),
     "colour": colour(mean, array.attrs.get("units")),
-    "code": source.code(name, array),
+    "code": source.code(name, array) | _without_interval(array),
   }
+
+
+def _without_interval(array: xr.DataArray) -> dict[str, None]:
+  """No call gives intervals of some heads where others lack values."""
+  lacks = not array.attrs.get("listed") and not np.isfinite(array).all()
+  return {"interval": None} if lacks else {}
 
 
 def estimates(array: xr.DataArray):

@@ -69,7 +69,7 @@ class Source:
       is averaged beside examples; and `interval`, with {x} for the array.
     """
     dim = array.attrs.get("listed")
-    x = "{x}.values[:, None]" if dim else "{x}"
+    x = '{x}.transpose("example", ...).values[:, None]' if dim else "{x}"
     return {
       "load": f"headjax.results.load({quoted(self.path)})[{quoted(name)}]",
       "axes": list(array.attrs.get("axes", heads.HEAD)),

@@ -131,4 +131,4 @@ def short(value: str) -> str:
     return value
   if len(value) > 6 and "." in value and not value.endswith("%"):
     value = f"{float(value):.4g}"
-  return value.replace("-", _MINUS)
+  return value.replace("-", _MINUS, 1) if value.startswith("-") else value

@@ -24,6 +24,7 @@ from headjax.models.load import LoadedModel
 from headjax.statistics.discrimination import auc
 from headjax.statistics.rank_correlation import rank_correlation
 from headjax.studies.cores.number_axis import (
+  EXAMPLES,
   Axis,
   is_plural,
   last_streams,
@@ -87,7 +88,7 @@ def measure(
     },
     attrs=results.provenance(
       model=model, pairs=test, wall_s=time.perf_counter() - began,
-      chunk=64, method="agreement core", position="last", seed=seed,
+      chunk=EXAMPLES, method="agreement core", position="last", seed=seed,
     ),
   )  # fmt: skip
 
@@ -112,7 +113,7 @@ def layer_rows(found: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def best_layer(rows: Sequence[dict[str, Any]]) -> int:
-  """The layer whose flip reverses the margin most."""
+  """The layer whose flip reverses the margin most, on the prompts measured."""
   return min(rows, key=lambda row: row["flip"])["layer"]
 
 
@@ -124,19 +125,35 @@ def knob_fit(coordinates: np.ndarray, margin_nats: np.ndarray) -> dict:
 
 
 def agreement_of_models(
-  coordinates: dict[str, np.ndarray],
+  coordinates: dict[str, np.ndarray], prompts: dict[str, list[str]]
 ) -> list[dict[str, Any]]:
   """One row a pair of models: Spearman's rho of the same prompts' coordinates.
 
   Args:
-    coordinates: model -> `[example]`, of the same texts in the same order.
+    coordinates: model -> `[example]`.
+    prompts: model -> their texts, which a model's tokenizer has a say in.
+
+  Returns:
+    The pairs, with how many texts both models have; NaN for fewer than three.
   """
   names = list(coordinates)
   return [
-    {
-      "models": f"{a} {b}",
-      "spearman": rank_correlation(coordinates[a], coordinates[b]),
-    }
+    {"models": f"{a} {b}"}
+    | _rank_agreement(
+      dict(zip(prompts[a], coordinates[a], strict=True)),
+      dict(zip(prompts[b], coordinates[b], strict=True)),
+    )
     for i, a in enumerate(names)
     for b in names[i + 1 :]
   ]
+
+
+def _rank_agreement(a: dict[str, float], b: dict[str, float]) -> dict[str, Any]:
+  """Of the texts that both have."""
+  both = [text for text in a if text in b]
+  found = float("nan")
+  if len(both) >= 3:
+    found = rank_correlation(
+      np.array([a[text] for text in both]), np.array([b[text] for text in both])
+    )
+  return {"prompts": len(both), "spearman": found}

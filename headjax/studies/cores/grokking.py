@@ -68,10 +68,10 @@ def grok_times(
   state, known = ensemble.init(), np.full((2, len(seeds)), np.nan)
   epoch = 0
   while epoch < setup.epochs and np.isnan(known).any():
-    epochs = range(epoch, epoch + every)
+    epochs = range(epoch, min(epoch + every, setup.epochs))
     rows = epoch_rows(seeds, epochs, len(sums.train), setup.batch_size)
     state, _ = ensemble.advance(state, sums.train, rows)
-    epoch += every
+    epoch = epochs.stop
     for line, part in zip(known, sums, strict=True):
       line[np.isnan(line) & (ensemble.accuracy(state, part) >= KNOWN)] = epoch
   return [

@@ -124,6 +124,13 @@ def _with_interval(times, field, statistic, seed):
     )
     if len(some[0]) >= 2:
       drawn.append(statistic(*some))
+  check(
+    bool(drawn),
+    "sweep",
+    "no draw of the seeds with two points that have a median",
+    "seeds that grok at two points or more",
+    "train longer, or with more seeds",
+  )
   low, high = np.quantile(drawn, (0.025, 0.975))
   return float(statistic(x, y)), float(low), float(high)
 

@@ -102,9 +102,13 @@ def test_a_knob_is_a_line():
 
 def test_models_are_compared_by_rank():
   z = np.array([0.1, 0.5, 0.9])
-  found = agreement.agreement_of_models({"a": z, "b": z**3, "c": -z})
+  texts = {"a": ["x", "y", "w"], "b": ["w", "x", "y"], "c": ["x", "y", "v"]}
+  moved = z[[2, 0, 1]] ** 3
+  found = agreement.agreement_of_models({"a": z, "b": moved, "c": -z}, texts)
   assert [row["models"] for row in found] == ["a b", "a c", "b c"]
-  assert np.allclose([row["spearman"] for row in found], [1, -1, -1])
+  assert [row["prompts"] for row in found] == [3, 2, 2]
+  assert np.isclose(found[0]["spearman"], 1)
+  assert np.isnan(found[1]["spearman"])
 
 
 def test_the_strength_follows_the_trial():

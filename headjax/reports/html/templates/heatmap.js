@@ -9,7 +9,7 @@ function hoverText(view, row, column) {
   const signed = entry.colour.signed;
   const value = mean[row][column];
   const lines = [
-    `<b>${headName(entry, row, column)}</b>  ${number(value, signed)}`,
+    `<b>${plain(headName(entry, row, column))}</b>  ${number(value, signed)}`,
   ];
   const span = low ? interval(low[row][column], high[row][column], signed) : "";
   if (span) lines[0] += ` ${span}`;

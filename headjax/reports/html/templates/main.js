@@ -89,7 +89,9 @@ function describeMap() {
   byId("map-title").textContent = said;
   byId("map-about").textContent = about.join(" \u00b7 ");
   const calls = [meanCall(entry, chosen)];
-  if (view.low) calls.push(intervalCall(entry, chosen));
+  if (view.low && entry.code.interval) {
+    calls.push(intervalCall(entry, chosen));
+  }
   recompute(byId("map-again"), calls);
   const what = [entry.title, ...about].join(", ");
   byId("map-box").setAttribute("aria-label", `${what}, layer by head`);

@@ -79,7 +79,7 @@ async function drawOthers(box, table, entry, head, scale) {
     ygap: 1,
     hoverongaps: false,
     text: z.map((row, r) =>
-      row.map((x, c) => `<b>${headName(table, r, c)}</b>  ${number(x)}`),
+      row.map((x, c) => `<b>${plain(headName(table, r, c))}</b>  ${number(x)}`),
     ),
     hovertemplate: "%{text}<extra></extra>",
     colorbar: colourBar(colours, plain(entry.units)),
