@@ -159,7 +159,9 @@ def test_a_checkpoint_that_one_process_cannot_read_is_refused_by_all(
   largest.write_bytes(b"")
   statuses, said = end(begin(folder, 2, 4, {"mesh.fsdp": 8}))
   assert statuses == [0, 0], said
-  assert "checkpoints/20: got unreadable params" in said[0][1]
+  # Whose shard the file holds is chance; the first process tells either way.
+  reasons = "unreadable params|files that another process cannot read"
+  assert re.search(f"checkpoints/20: got ({reasons})", said[0][1])
   assert "going on from step 5" in said[0][1]
   np.testing.assert_allclose(
     list(losses(folder).values()), list(losses(single).values()), rtol=1e-5
