@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from tqdm.auto import tqdm
 
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import chunks, suffix
@@ -107,6 +108,16 @@ class Batches:
         window = self._window(index, self.width)
       here = (real, batch_of(self.pairs, index), window)
       yield Part(place, *chunks.spread(here, self.n_devices))
+
+  def bar(self, sites: int, unit: str, doing: str, show: bool) -> tqdm:
+    """A progress bar over all batches, of so many sites each."""
+    return tqdm(
+      total=len(self) * sites,
+      unit=unit,
+      unit_scale=self.plan.examples,
+      desc=f"{self.pairs.name}: {doing}",
+      disable=not show,
+    )
 
   def _window(self, index, width: int | None = None) -> suffix.Window:
     return suffix.make_window(

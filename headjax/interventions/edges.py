@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
 from headjax import results
 from headjax.checks import check
@@ -131,14 +130,7 @@ def _sweep(batches: Batches, edges, calls, show: bool) -> np.ndarray:
   """`[example, edge]` divergences, one batch after the other."""
   model, params = batches.model.model, batches.params
   kl = np.zeros((len(batches.pairs), len(edges)))
-  bar = tqdm(
-    total=len(batches) * len(edges),
-    unit="edge",
-    unit_scale=batches.plan.examples,
-    desc=f"{batches.pairs.name}: patching edges",
-    disable=not show,
-  )
-  with bar:
+  with batches.bar(len(edges), "edge", "patching edges", show) as bar:
     for part in batches:
       shared = edge_rows.prepared(model, params, part.batch, part.window)
       for filled, own in calls:

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
 from headjax import results
 from headjax.checks import check_choice
@@ -132,14 +131,9 @@ def _sweep(batches, question, value, show: bool) -> Sweep:
   sites = (config.n_layers, config.n_heads)
   effect, base = np.zeros((*sites, n)), np.zeros(n)
   of_part = _general if batches.start is None else _suffix
-  bar = tqdm(
-    total=len(batches) * sites[0] * sites[1],
-    unit="patch",
-    unit_scale=batches.plan.examples,
-    desc=f"{batches.pairs.name}: patching {question.site}",
-    disable=not show,
-  )
-  with bar:
+  with batches.bar(
+    sites[0] * sites[1], "patch", f"patching {question.site}", show
+  ) as bar:
     for part in batches:
       sweep = of_part(batches, part, question, value, bar.update)
       found = sweep.effect.reshape(*sites, -1)

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from tqdm.auto import tqdm
 
 from headjax import results
 from headjax.checks import check, check_choice
@@ -99,14 +98,7 @@ def _sweep(batches: Batches, members, site: str, show: bool) -> Sweep:
   filled = members[np.minimum(np.arange(-(-n_sets // rows) * rows), n_sets - 1)]
   gates = jnp.asarray(filled[:, :, None, None, :, None], jnp.float32)
   effect, base = np.zeros((n_sets, n)), np.zeros(n)
-  bar = tqdm(
-    total=len(batches) * len(gates),
-    unit="set",
-    unit_scale=batches.plan.examples,
-    desc=f"{batches.pairs.name}: patching sets of {site}",
-    disable=not show,
-  )
-  with bar:
+  with batches.bar(len(gates), "set", f"patching sets of {site}", show) as bar:
     for part in batches:
       sweep = _of_part(batches, part, gates, site, bar.update)
       effect[:, part.place] = sweep.effect[:n_sets, : part.n]
