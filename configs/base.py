@@ -31,13 +31,16 @@ def _data() -> ConfigDict:
   """What is read, and how."""
   data = ConfigDict()
   # A folder that prepare_corpus.py made, inside `data.folder`; or "toy",
-  # "rules-hierarchical" or "rules-modular", which are generated. "R" has 0.2e9
-  # tokens, "S" 1.07e9.
+  # "keys", "keys-then-toy", "rules-hierarchical" or "rules-modular", which are
+  # generated. "R" has 0.2e9 tokens, "S" 1.07e9.
   data.corpus = "R"
   data.folder = "corpora"  # where the corpora are
   # "replacement": sequences start anywhere, again and again; "once": every
   # token once, in windows whose order the seed draws.
   data.sampling = "replacement"
+  # Share of a folder's sequences into which a code and a question for it are
+  # put (headjax/data/keys.py); 0 to 1.
+  data.code_share = 0.0
   return data
 
 

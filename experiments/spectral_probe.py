@@ -1,59 +1,77 @@
 r"""Which heads are a circuit? Spectrum, screens and ablations of any model.
 
 MODELS are names, folders, files or RUN@STEP; with --series they are folders of
-checkpoints, each measured at all of its steps. Of several models (seeds) every
-circuit is also ablated in every other one. OUT gets, for each model, what was
-measured (`heads.nc`, `ablations.nc`), and tables and figures made from that,
-all of which `report.html` shows.
+checkpoints, each measured at all of its steps. Of several models with one
+architecture (seeds) every circuit is also ablated in every other one. OUT gets,
+for each model, what was measured (`heads.nc`, `ablations.nc`), and tables and
+figures made from that, all of which `report.html` shows.
 
   python experiments/spectral_probe.py --models smollm2-135m --rows 256 \
     --out results/spectral/smollm2
-  python experiments/spectral_probe.py --models runs/learned-seed* --series \
+  python experiments/spectral_probe.py --models runs/tiny-seed* --series \
     --length 128 --out results/spectral/seeds
 
+What is there already, for the same weights and rows, is skipped, and ablated
+groups are kept as they are done, so the same command goes on where it was
+stopped. Every printed number can be made again, without a model:
+
+  python experiments/spectral_probe.py --out results/spectral/seeds --tables
+
 Rows are random tokens with A B once and A at the end (`random`), windows of a
-text in which a token comes again (`natural`, with --text), or sentences with
-an indirect object (`names`). With all 2,000 rows, as in the paper, a model of
-135 million parameters takes hours on a laptop; with 256, well below one.
+text in which a token comes again (`natural`, with --text), questions for a code
+in the toy language or, with --text, in a corpus (`keys`), or sentences with an
+indirect object (`names`). With 256 rows a model of 135 million parameters takes
+one to two hours of two cores.
 """
 
+import json
 import pathlib
+import shlex
 
 import numpy as np
 
-from headjax import command_line, load_model, results
+from headjax import command_line, load_model
 from headjax.checks import check
 from headjax.data.indirect_object import indirect_objects
 from headjax.data.induction import natural_induction, random_induction
+from headjax.data.keys import KeyedText, Keys, key_retrieval
+from headjax.data.token_files import open_corpus
 from headjax.interventions.chunks import GIB
 from headjax.interventions.series import measure_series
 from headjax.models.series import find_series, load_series
-from headjax.reports import spectral_bars, spectral_figures
-from headjax.reports.figures import save_figure
+from headjax.reports import spectral_output as output
 from headjax.reports.html import study
-from headjax.reports.rows import save_rows, text_table
-from headjax.studies.spectral import (
-  controls,
-  development,
-  screen,
-  seeds,
-  tables,
-  trajectory,
-  verify,
-)
+from headjax.reports.rows import text_table
+from headjax.studies.spectral import controls, seeds, tables, verify
 from headjax.studies.spectral.measuring import measure
+from headjax.studies.spectral.screen import circuit
+from headjax.studies.spectral.store import (
+  ABLATIONS,
+  EXCHANGE,
+  HEADS,
+  KEY,
+  Store,
+)
+from headjax.studies.spectral.trajectory import last
 
-PROBES = ("names", "natural", "random")
+SCRIPT = "experiments/spectral_probe.py"
+PROBES = ("keys", "names", "natural", "random")
+COLUMNS = (
+  "circuit", "size", "verdict", "base_top1", "circuit_top1", "random_mean",
+  "random_largest", "upper_top1", "logit_drop", "why",
+)  # fmt: skip
 
 
 def parse(argv):
   """The command line."""
   parser = command_line.Parser(__doc__)
-  parser.add_argument("--models", nargs="+", required=True, help="see above")
+  parser.add_argument("--models", nargs="+", default=[], help="see above")
   parser.add_argument("--series", action="store_true", help="see above")
   parser.add_argument("--out", required=True, help="folder for the results")
   parser.add_argument("--probe", default="random", choices=PROBES)
-  parser.add_argument("--text", help="a text file, for natural rows")
+  parser.add_argument(
+    "--text", help="a text file for natural rows; a corpus for keys"
+  )
   parser.add_argument("--rows", type=int, default=2000, help="default 2000")
   parser.add_argument("--length", type=int, default=256, help="tokens (256)")
   parser.add_argument(
@@ -62,8 +80,21 @@ def parse(argv):
   parser.add_argument("--draws", type=int, default=controls.DRAWS)
   parser.add_argument("--null", type=int, default=500, help="draws (500)")
   parser.add_argument("--budget-gib", type=float, default=2.0)
+  parser.add_argument(
+    "--shift", type=int, help="of a series: last step before other data"
+  )
+  parser.add_argument(
+    "--tables", action="store_true", help="measure nothing: tables and figures"
+  )
   study.add_option(parser)
   args = parser.parse_args(argv)
+  check(
+    bool(args.models) != args.tables,
+    "options",
+    f"{len(args.models)} models{' and --tables' * args.tables}",
+    "--models, or --tables alone",
+    "see --help",
+  )
   for name in ("rows", "draws", "null"):
     value = getattr(args, name)
     check(value >= 1, f"--{name}", value, "at least 1", "ask for some")
@@ -84,45 +115,80 @@ def short(spec):
 
 
 def main(argv):
-  """Measures every model, then what circuits do in one another."""
+  """Measures what is missing, then makes tables and figures."""
   args = parse(argv)
   out = command_line.writable_folder(args.out)
-  budget = int(args.budget_gib * GIB)
-  points, measured = {}, {}
-  for spec in args.models:
-    series = find_series(spec) if args.series else None
-    model = last_of(series) if series else load_model(spec)
-    name = short(spec)
-    probe = make_probe(model, args)
-    found = measure_all(model, series, probe, args, budget)
-    results.save(found, out / name / "heads.nc")
-    points[name] = lambda spec=spec, series=series: (
-      last_of(series) if series else load_model(spec)
-    )
-    measured[name] = found, probe
-    show_heads(name, found, out)
-    ablate(name, model, found, probe, args, budget, out)
-    del model
-  overview(measured, out)
-  if len(measured) > 1:
-    exchange(points, measured, args, budget, out)
-  study.finish(out, "experiments/spectral_probe.py", argv, tables=again(out))
+  store = Store(pathlib.Path(out))
+  specs = {short(spec): spec for spec in sorted(args.models, key=short)}
+  for name, spec in specs.items():
+    measure_one(name, spec, store, args)
+    show(name, store, args.shift)
+  exchange(specs, store, args)
+  if args.tables:
+    for name in store.every(HEADS):
+      show(name, store, args.shift)
+  show_all(store)
+  study.finish(out, SCRIPT, argv, tables=again(args), measured=not args.tables)
   print(f"\nwritten to {out}")
 
 
-def again(out):
-  """The calls that make the tables of a model again."""
-  load = "headjax.results.load"
-  tables = "headjax.studies.spectral.tables"
-  return (
-    f'{tables}.of_measurement({load}("{out}/MODEL/heads.nc")), '
-    f'{tables}.verdicts({load}("{out}/MODEL/ablations.nc"))'
+def again(args):
+  """The call that makes the tables again, without a model."""
+  shift = [] if args.shift is None else ["--shift", str(args.shift)]
+  return shlex.join(["python", SCRIPT, "--out", args.out, "--tables", *shift])
+
+
+def load(spec, args):
+  """A model, or that of a series' last checkpoint."""
+  if not args.series:
+    return load_model(spec)
+  return next(load_series(find_series(spec)[-1:]))[1]
+
+
+def measure_one(name, spec, store, args):
+  """Steps 1 to 3 of one model, unless they are there."""
+  model = load(spec, args)
+  probe = make_probe(model, args)
+  found = measure_heads(name, spec, model, probe, store, args)
+  made = tables.circuits(found)
+  if not made:
+    print(f"{name}: no circuit, nothing to ablate")
+    return
+  swept = verify.verify(
+    model, probe.select(slice(args.ablation_rows)), made, draws=args.draws,
+    budget_bytes=budget(args), folder=store.groups(name), progress=True,
+  )  # fmt: skip
+  store.save(name, ABLATIONS, swept)
+
+
+def measure_heads(name, spec, model, probe, store, args):
+  """Steps 1 and 2 of a checkpoint, or of all of them."""
+  series = find_series(spec) if args.series else None
+  weights = [point.digest for point in series] if series else model.digest
+  key = json.dumps(
+    {"weights": weights, "rows": probe.digest, "null": args.null}
   )
+  found = store.measured(name, key)
+  if found is not None:
+    print(f"{name}: heads were measured before")
+    return found
+  options = {
+    "draws": args.null, "budget_bytes": budget(args), "progress": True
+  }  # fmt: skip
+  if series:
+    found = measure_series(
+      load_series(series), lambda one: measure(one, probe, **options)
+    )
+  else:
+    found = measure(model, probe, **options)
+  found = found.assign_attrs({KEY: key, "parameters": model.n_params})
+  store.save(name, HEADS, found)
+  return found
 
 
-def last_of(series):
-  """The model of a series' last checkpoint."""
-  return next(load_series(series[-1:]))[1]
+def budget(args):
+  """Bytes."""
+  return int(args.budget_gib * GIB)
 
 
 def make_probe(model, args):
@@ -137,6 +203,25 @@ def make_probe(model, args):
   )  # fmt: skip
   if args.probe == "names":
     return indirect_objects(model.tokenizer, args.rows)
+  if args.probe == "keys":
+    return key_retrieval(keyed(model, args), args.rows, length=args.length)
+  name, windows = text_windows(model, args)
+  probe = natural_induction(windows, name=f"natural induction, {name}")
+  return probe.select(slice(args.rows))
+
+
+def keyed(model, args):
+  """The text that has codes: of a folder of tokens, or the toy language."""
+  if args.text is None:
+    return Keys()
+  text = open_corpus(
+    args.text, sampling="replacement", d_vocab=model.config.d_vocab
+  )
+  return KeyedText(text, share=1.0, name=text.name)
+
+
+def text_windows(model, args):
+  """The name of a text file, and its tokens in rows."""
   check(bool(args.text), "--text", args.text, "a file", "name a text file")
   ids = model.tokenizer.encode(pathlib.Path(args.text).read_text("utf-8"))
   whole = len(ids) // args.length
@@ -145,148 +230,51 @@ def make_probe(model, args):
     "take a longer text",
   )  # fmt: skip
   windows = np.array(ids[: whole * args.length]).reshape(whole, args.length)
-  name = f"natural induction, {pathlib.Path(args.text).name}"
-  probe = natural_induction(windows, name=name)
-  return probe.select(slice(args.rows))
+  return pathlib.Path(args.text).name, windows
 
 
-def measure_all(model, series, probe, args, budget):
-  """One checkpoint, or all of them."""
-  options = {"draws": args.null, "budget_bytes": budget, "progress": True}
-  if not series:
-    return measure(model, probe, **options)
-  return measure_series(
-    load_series(series), lambda one: measure(one, probe, **options)
-  )
-
-
-def show_heads(name, found, out):
-  """Prints the circuits, and writes tables and figures of steps 1 and 2."""
-  final = trajectory.last(found)
-  made = tables.of_measurement(found)
-  for table, rows in made.items():
-    save_rows(rows, out / name / "tables" / f"{table}.csv")
-  print(f"\n{name}: {found.sizes['layer']} x {found.sizes['head']} heads")
-  for kind in final.kind.values.tolist():
-    heads = screen.members(final, kind)
-    best = screen.top(final, kind, 3)
-    print(
-      f"  {kind:12} {len(heads):3} of at least {screen.MEMBER:g} times;"
-      f" strongest {spelt(best)}"
-    )
-  print(text_table(made["conserved"], made["conserved"][0]))
-  figures = out / name / "figures"
-  kinds = screen.classes(final).values
-  values = screen.selectivity(final)
-  save_figure(
-    spectral_figures.selectivity_maps(
-      values.values, values.kind.values.tolist(),
-      title=f"{name}: selectivity of all heads", threshold=screen.MEMBER,
-    ),
-    figures / "selectivity",
-  )  # fmt: skip
-  if "step" not in found.dims:
-    return
-  ordered = trajectory.ordered(found)
-  save_figure(
-    spectral_figures.ratio_trajectories(
-      ordered.step.values, ordered.ratio.sel(measure="entropy").values, kinds,
-      title=f"{name}: participation ratios",
-    ),
-    figures / "trajectories",
-  )  # fmt: skip
-  if "integral" in made:
-    figure = spectral_figures.integral_ranking(
-      made["integral"], title=f"{name}: heads by their integral"
-    )
-    save_figure(figure, figures / "integral")
-  recalls = {k: made[f"recall_{k}"] for k in ("induction", "previous")}
-  for kind, rows in recalls.items():
-    first = development.first_detection(rows)
-    when = f"step {first['step']} ({first['share']:.1%})" if first else "never"
-    print(f"  two thirds of the final {kind} circuit: {when}")
-  figure = spectral_bars.recall_curves(
-    recalls, made["classes_by_step"], title=f"{name}: recall along training"
-  )
-  save_figure(figure, figures / "recall")
-
-
-def spelt(heads):
-  """Heads as text."""
-  return ", ".join(f"L{layer}H{head}" for layer, head in heads)
-
-
-def ablate(name, model, found, probe, args, budget, out):
-  """Step 3 for the circuits of one model."""
-  made = tables.circuits(found)
-  if not made:
-    print("  no circuit: nothing to ablate")
-    return
-  swept = verify.verify(
-    model, probe.select(slice(args.ablation_rows)), made,
-    draws=args.draws, budget_bytes=budget, progress=True,
-  )  # fmt: skip
-  results.save(swept, out / name / "ablations.nc")
-  judged = tables.verdicts(swept)
-  save_rows(judged, out / name / "tables" / "verdicts.csv")
-  save_rows(verify.rows(swept), out / name / "tables" / "ablations.csv")
-  columns = (
-    "circuit", "size", "verdict", "base_top1", "circuit_top1", "random_mean",
-    "random_largest", "upper_top1", "logit_drop", "why",
-  )  # fmt: skip
-  print(text_table(judged, columns))
-  figure = spectral_bars.ablation_bars(
-    verify.shares(swept),
-    {row["circuit"]: row["verdict"] for row in judged},
-    title=f"{name}: without its circuits",
-  )
-  save_figure(figure, out / name / "figures" / "ablations")
-
-
-def overview(measured, out):
-  """A row a model: how many heads its circuits have, and what is conserved."""
-  rows = []
-  for name, (found, _) in measured.items():
-    final = trajectory.last(found)
-    part = screen.conserved(final, trajectory.signal(found))
-    rows.append(
-      {
-        "model": name,
-        "layers": final.sizes["layer"],
-        "heads": final.sizes["layer"] * final.sizes["head"],
-        "induction": len(screen.circuit(final, "induction")),
-        "previous": len(screen.circuit(final, "previous")),
-        "with_class": part.by_share[1.0],
-        "above_null": part.above_null,
-        "null_floor": part.floor,
-      }
-    )
-  save_rows(rows, out / "models.csv")
-  print("\n" + text_table(rows, rows[0]))
-
-
-def exchange(points, measured, args, budget, out):
-  """Every induction circuit gone in every model."""
-  if len({found.attrs["model_config"] for found, _ in measured.values()}) > 1:
+def exchange(specs, store, args):
+  """Every induction circuit gone in every model of its architecture."""
+  measured = {name: store.find(name, HEADS) for name in specs}
+  groups = [names for names in seeds.alike(measured) if len(names) > 1]
+  if len(specs) > 1 and not groups:
     print("\ndifferent architectures: no circuit fits another model")
-    return
-  circuits = {
-    name: screen.circuit(trajectory.last(found), "induction")
-    for name, (found, _) in measured.items()
-  }
-  if not any(circuits.values()):
-    print("\nno model has an induction circuit: nothing to exchange")
-    return
-  probe = next(iter(measured.values()))[1].select(slice(args.ablation_rows))
-  models = ((name, load()) for name, load in points.items())
-  found = seeds.exchange(
-    models, circuits, probe, draws=args.draws, budget_bytes=budget
+  for names in groups:
+    circuits = {n: circuit(last(measured[n]), "induction") for n in names}
+    if not any(circuits.values()):
+      print(f"\n{', '.join(names)}: no induction circuit to exchange")
+      continue
+    probe = make_probe(load(specs[names[0]], args), args)
+    found = seeds.exchange(
+      ((name, load(specs[name], args)) for name in names), circuits,
+      probe.select(slice(args.ablation_rows)), draws=args.draws,
+      budget_bytes=budget(args), folders={n: store.groups(n) for n in names},
+    )  # fmt: skip
+    for name, swept in found.items():
+      store.save(name, EXCHANGE, swept)
+
+
+def show(name, store, shift):
+  """Writes tables and figures of one model, and prints the shortest."""
+  found, swept = store.find(name, HEADS), store.find(name, ABLATIONS)
+  made = output.save_model(found, swept, shift, store.folder / name)
+  for line in output.about_model(name, found, made):
+    print(line)
+  print(text_table(made["conserved"], made["conserved"][0]))
+  if swept is not None:
+    print(text_table(made["verdicts"], COLUMNS))
+
+
+def show_all(store):
+  """The same of what is told of several models."""
+  made = output.save_all(
+    store.every(HEADS), store.every(EXCHANGE), store.folder
   )
-  for name, swept in found.items():
-    results.save(swept, out / name / "exchange.nc")
-  rows = seeds.matrix(found)
-  save_rows(rows, out / "seeds.csv")
-  print("\n" + text_table(rows, rows[0]))
+  for rows in (made["models"], made["sizes"]):
+    print("\n" + text_table(rows, rows[0]))
+  for rows in map(seeds.wide, seeds.by_circuits(made.get("seeds", []))):
+    print("\ndrop without a circuit, in brackets without random heads")
+    print(text_table(rows, rows[0]))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 r"""What does the ablation of circuits cost beyond the layers that it must run?
 
-A group of heads needs the layers from its first one on, the whole model needs
-all of them once. Timed in turn, on the same chunks: a plain forward with the
-unembedding of the query, and the sweep over a circuit with all its controls.
-`times_needed` is the sweep's time over that of the forwards that it needs.
+A group of heads needs the layers from its first one on, and of the last one
+what the query asks for; the whole model needs all of them once. Timed in turn,
+on the same chunks: a plain forward with the unembedding of the query, and the
+sweep over a circuit with all its controls. `needed_forwards` are multiply-adds,
+those of a forward being 1, `layer_forwards` the same with last layers as whole
+ones. `times_needed` and `times_layers` are the sweep's time over theirs.
 
   python experiments/benchmarks/ablations.py --examples 64
 
@@ -28,6 +30,7 @@ from headjax.interventions import chunks
 from headjax.interventions.ablations import ablate_groups, first_layer
 from headjax.interventions.sweep import PRECISION, at_answer
 from headjax.models.compiling import fast_jit
+from headjax.models.cost import block_cost
 from headjax.models.decoder import Decoder, run, unembed
 from headjax.studies.spectral.controls import controls
 
@@ -81,7 +84,8 @@ def measure(model, args) -> dict:
   groups = controls(heads, shape, draws=args.draws).groups
   distinct = np.unique(groups, axis=0)
   layers = sum(config.n_layers - first_layer(group) for group in distinct)
-  needed = 1 + layers / config.n_layers
+  whole = 1 + layers / config.n_layers
+  needed = needed_forwards(config, distinct, args.length)
   budget = int(args.budget_gib * chunks.GIB)
   sweep = functools.partial(
     ablate_groups, model, probe, groups, budget_bytes=budget
@@ -104,10 +108,22 @@ def measure(model, args) -> dict:
     "groups": len(groups),
     "distinct_groups": len(distinct),
     "needed_forwards": needed,
+    "layer_forwards": whole,
     **found,
+    "times_layers": found["sweep_s"] / (whole * found["forward_s"]),
     "times_needed": found["sweep_s"] / (needed * found["forward_s"]),
     "device": jax.devices()[0].device_kind,
   }
+
+
+def needed_forwards(config, groups, n_pos) -> float:
+  """The multiply-adds of a base and of the groups, in plain forwards."""
+  cost, unembedding = block_cost(config), config.d_model * config.d_vocab
+  layer = n_pos * (cost.dense + n_pos * cost.key)
+  last = n_pos * cost.kv + cost.q + cost.o + cost.mlp + n_pos * cost.key
+  forward = config.n_layers * layer + unembedding
+  before = sum(config.n_layers - 1 - first_layer(group) for group in groups)
+  return 1 + (before * layer + len(groups) * (last + unembedding)) / forward
 
 
 def forwards(model, probe, size) -> None:

@@ -1,6 +1,7 @@
 """How does toy text become token ids? A token is a word with its space."""
 
 import itertools
+from collections.abc import Sequence
 
 import tokenizers as backends
 from tokenizers import decoders, models, pre_tokenizers
@@ -25,11 +26,15 @@ _BARE = (
 )  # fmt: skip
 
 
-def tokenizer() -> Tokenizer:
-  """The vocabulary of the toy language; every other word is unknown."""
+def tokenizer(more: Sequence[str] = ()) -> Tokenizer:
+  """The vocabulary of the toy language; every other word is unknown.
+
+  Args:
+    more: tokens beside those of the language, which get the ids after them.
+  """
   spaced = [f" {form}" for pool in _SPACED for form in _forms(pool)]
   bare = [form for pool in _BARE for form in _forms(pool)]
-  every = (END_OF_TEXT, UNKNOWN, *words.MARKS, *spaced, *bare)
+  every = (END_OF_TEXT, UNKNOWN, *words.MARKS, *spaced, *bare, *more)
   ids = {token: i for i, token in enumerate(dict.fromkeys(every))}
   backend = backends.Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
   backend.pre_tokenizer = pre_tokenizers.Split(

@@ -7,7 +7,9 @@ so that a sweep costs little more than the layers that it must run again.
 """
 
 import functools
+import os
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import flax.struct
@@ -21,6 +23,7 @@ from headjax import results
 from headjax.checks import check
 from headjax.data.probes import Probe
 from headjax.interventions import chunks
+from headjax.interventions.kept_groups import KeptGroups
 from headjax.interventions.query_rows import examples_at_once
 from headjax.interventions.sweep import PRECISION
 from headjax.models import weights
@@ -60,6 +63,7 @@ def ablate_groups(
   groups: np.ndarray,
   *,
   budget_bytes: int = 2 * chunks.GIB,
+  folder: str | os.PathLike | None = None,
   progress: bool = False,
 ) -> xr.Dataset:
   """The answers without each group, whose outputs are 0 at every position.
@@ -70,6 +74,8 @@ def ablate_groups(
     groups: `[group, layer, head]` bool; an empty group changes nothing. Equal
       groups are run once.
     budget_bytes: memory per device, beside the parameters.
+    folder: where groups are kept as they are done, so that an interrupted call
+      goes on where it stopped, to the same bits; None: nowhere.
     progress: whether to show a progress bar.
 
   Returns:
@@ -101,25 +107,15 @@ def ablate_groups(
     np.asarray(x, np.int32) for x in (tokens, lengths, probe.answer, foil)
   )
   found = np.zeros((len(_MEASURES), len(distinct), len(probe)))
-  bar = tqdm(
-    total=len(distinct) * -(-len(probe) // size),
-    unit="group",
-    unit_scale=size,
-    desc=f"{probe.name}: ablating groups",
-    disable=not progress,
-  )
+  bar = _bar(config, probe, distinct, size, progress)
   with bar, jax.default_matmul_precision(PRECISION):
     for index, place in chunks.slices(len(probe), size):
-      n = place.stop - place.start
+      kept = KeptGroups(folder, _measured_with(model, probe, index))
       inputs = chunks.spread(tuple(x[index] for x in data), n_devices)
-      start = _start(model.model, params, *inputs)
-      waiting = [
-        _without(model.model, params, start, first_layer(group), group)
-        for group in distinct
-      ]
-      for i, values in enumerate(waiting):
-        found[:, i, place] = np.asarray(values)[:, :n]
-        bar.update()
+      for i, values in enumerate(
+        _values(model.model, params, inputs, distinct, kept, bar)
+      ):
+        found[:, i, place] = values[:, : place.stop - place.start]
     provenance = results.provenance(
       model=model,
       pairs=probe,
@@ -151,6 +147,72 @@ _MEASURES = {
   "difference": results.LOGITS,
   "rank": "1",
 }
+
+
+def _bar(config, probe, groups, size, progress) -> tqdm:
+  """Counts layers, of which groups need different numbers."""
+  whole = config.n_layers + sum(_n_layers(group) for group in groups)
+  return tqdm(
+    total=-(-len(probe) // size) * whole,
+    unit="layer",
+    desc=f"{probe.name}: ablating {len(groups)} groups",
+    disable=not progress,
+  )
+
+
+def _n_layers(group) -> int:
+  return len(group) - first_layer(group)
+
+
+def _measured_with(model: LoadedModel, probe: Probe, index) -> dict[str, Any]:
+  """All that the values of a chunk depend on to the last bit."""
+  return {
+    "weights": model.digest,
+    "config": repr(model.config),
+    "dtype": str(jax.tree.leaves(model.params)[0].dtype),
+    "rows": probe.select(index).digest,
+    "precision": PRECISION,
+    "devices": f"{jax.local_device_count()} {jax.devices()[0].device_kind}",
+    "jax": jax.__version__,
+  }
+
+
+def _values(
+  model: Decoder, params: Any, inputs, groups, kept: KeptGroups, bar: tqdm
+) -> list[np.ndarray]:
+  """`[measure, batch]` of each group; those that are kept are not run."""
+  left = [group for group in groups if kept.get(group) is None]
+  # What is kept takes no time, so that it is not part of the time left.
+  bar.total -= sum(map(_n_layers, groups)) - sum(map(_n_layers, left))
+  if not left:
+    bar.total -= model.config.n_layers
+    return [kept.get(group) for group in groups]
+  start = _start(model, params, *inputs)
+  bar.update(model.config.n_layers)
+  running = (
+    (group, _without(model, params, start, first_layer(group), group))
+    for group in left
+  )
+  done = len(groups) - len(left)
+  try:
+    for group, values in _ahead(running):
+      kept.add(group, np.asarray(values))
+      done += 1
+      bar.set_postfix_str(f"{done} of these rows", refresh=False)
+      bar.update(_n_layers(group))
+  finally:
+    kept.write()
+  return [kept.get(group) for group in groups]
+
+
+def _ahead(items: Iterable) -> Iterator:
+  """Each item when the next one has begun: the device never waits."""
+  items = iter(items)
+  before = next(items, None)
+  while before is not None:
+    after = next(items, None)
+    yield before
+    before = after
 
 
 @functools.partial(fast_jit, static_argnames=("model",))

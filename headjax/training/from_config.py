@@ -9,10 +9,9 @@ import pathlib
 from typing import Any
 
 from headjax.checks import check
-from headjax.data.generated import GENERATED
-from headjax.data.rule_text import RuleText
+from headjax.data.generated import GENERATED, Generated
+from headjax.data.keys import KeyedText
 from headjax.data.token_files import Corpus, open_corpus
-from headjax.data.toy import Toy
 from headjax.models.config import ModelConfig
 from headjax.models.from_config import model_config
 from headjax.training.recipe import Arithmetic, Optimizer
@@ -61,7 +60,7 @@ def settings(config: Any) -> Settings:
   )
 
 
-def corpus(config: Any) -> Corpus | Toy | RuleText:
+def corpus(config: Any) -> Corpus | Generated:
   """The text that a config names, checked against the model.
 
   Raises:
@@ -71,13 +70,23 @@ def corpus(config: Any) -> Corpus | Toy | RuleText:
   data, d_vocab = config.data, config.model.d_vocab
   if data.corpus not in GENERATED:
     folder = pathlib.Path(data.folder) / data.corpus
-    return open_corpus(folder, sampling=data.sampling, d_vocab=d_vocab)
+    text = open_corpus(folder, sampling=data.sampling, d_vocab=d_vocab)
+    if not data.code_share:
+      return text
+    return KeyedText(text, share=data.code_share, name=f"{text.name} with keys")
+  check(
+    not data.code_share,
+    "data.code_share",
+    data.code_share,
+    f"0 for corpus {data.corpus}",
+    "take the corpus keys, or a folder",
+  )
   made = GENERATED[data.corpus]()
   check_vocabulary(made, d_vocab)
   return made
 
 
-def check_vocabulary(corpus: Corpus | Toy | RuleText, d_vocab: int) -> None:
+def check_vocabulary(corpus: Corpus | Generated, d_vocab: int) -> None:
   """Refuses a model with fewer ids than a corpus."""
   check(
     corpus.d_vocab <= d_vocab,

@@ -69,7 +69,7 @@ def test_it_is_a_corpus_and_its_tokenizer_writes_the_study():
     for member in ("tokenizer", "d_vocab", "digest", "check", "validation"):
       assert hasattr(Corpus, member) and hasattr(corpus, member)
   digests = {GENERATED[name]().digest for name in GENERATED}
-  assert len(digests) == len(GENERATED) == 3
+  assert len(digests) == len(GENERATED) == 5
   prompts = load_cell("modular", corpus.tokenizer, examples=8, n_shuffles=2)
   assert prompts.discovery.pairs.clean.shape == (8, 29)
   prompts.discovery.pairs.check_vocabulary(corpus.d_vocab)

@@ -21,6 +21,15 @@ def test_it_prints_times_and_the_forwards_that_are_needed(monkeypatch, capsys):
   assert row["groups"] == 16 and row["examples"] == row["chunk"] == 3
   # All groups start at layer 2, but for the single head of layer 3.
   wanted = 1 + (row["distinct_groups"] - 1) * 2 / 4 + 1 / 4
-  assert row["needed_forwards"] == pytest.approx(wanted)
+  assert row["layer_forwards"] == pytest.approx(wanted)
   times = row["sweep_s"] / row["forward_s"] / row["needed_forwards"]
   assert row["times_needed"] == pytest.approx(times)
+  # By hand: a layer's matrices and attention of 64 tokens, a last layer's.
+  matrices = 4 * 16 * 20 + 2 * 16 * 24
+  layer = 64 * (matrices + 64 * 40)
+  last = 64 * 2 * 16 * 20 + 2 * 16 * 20 + 2 * 16 * 24 + 64 * 40
+  logits = 16 * 200
+  groups = row["distinct_groups"]
+  done = (groups - 1) * layer + groups * (last + logits)
+  wanted = 1 + done / (4 * layer + logits)
+  assert row["needed_forwards"] == pytest.approx(wanted)

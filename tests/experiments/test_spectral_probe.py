@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import types
 
 import jax
 import planted_circuit
@@ -9,6 +10,7 @@ import pytest
 
 from experiments import spectral_probe
 from headjax import command_line, results
+from headjax.interventions import ablations
 
 SIZE = ["--rows", "12", "--length", "64", "--null", "20", "--draws", "6"]
 
@@ -21,10 +23,10 @@ def call(tmp_path, monkeypatch):
   planted = planted_circuit.planted()
 
   def load(spec):
-    return dataclasses.replace(planted, name=str(spec))
+    return dataclasses.replace(planted, name=str(spec), digest=str(spec))
 
   def load_series(series):
-    for step in series:
+    for step in [point.step for point in series]:
       model = load(f"run@{step}")
       if step == 10:  # nothing is copied yet
         model = dataclasses.replace(
@@ -33,7 +35,8 @@ def call(tmp_path, monkeypatch):
       yield step, model
 
   monkeypatch.setattr(spectral_probe, "load_model", load)
-  monkeypatch.setattr(spectral_probe, "find_series", lambda _: [10, 20, 40])
+  points = [types.SimpleNamespace(step=i, digest=str(i)) for i in (10, 20, 40)]
+  monkeypatch.setattr(spectral_probe, "find_series", lambda _: points)
   monkeypatch.setattr(spectral_probe, "load_series", load_series)
 
   def run(*argv):
@@ -87,6 +90,67 @@ def test_a_series_has_tables_along_training(call, tmp_path, capsys):
     assert (folder / "figures" / f"{figure}.png").stat().st_size > 1000
 
 
+def made(out):
+  """What the tables of a folder say, by name, and that there are figures."""
+  assert (out / "one" / "figures" / "ablations.png").stat().st_size > 1000
+  return {str(p.relative_to(out)): p.read_text() for p in out.rglob("*.csv")}
+
+
+@pytest.mark.slow
+def test_what_was_stopped_goes_on_to_the_same_tables(
+  call, tmp_path, monkeypatch, capsys
+):
+  out, argv = tmp_path / "out", ["--models", "two", "one", *SIZE]
+  without, left = ablations._without, iter(range(9))
+
+  def stop(*args):
+    if next(left, None) is None:
+      raise KeyboardInterrupt
+    return without(*args)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(ablations, "_without", stop)
+    assert call(*argv) == 130
+  assert not (out / "one" / "ablations.nc").exists()
+  assert list((out / "one" / "groups").iterdir())
+  calls = []
+
+  def count(*args):
+    calls.append(args)
+    return without(*args)
+
+  with monkeypatch.context() as patch:
+    patch.setattr(ablations, "_without", count)
+    assert call(*argv) == 0
+    resumed, first = made(out), len(calls)
+    assert "one: heads were measured before" in capsys.readouterr().out
+    assert call(*argv) == 0  # there is nothing left to do
+    assert made(out) == resumed and len(calls) == first
+  for table in out.rglob("*.csv"):
+    table.unlink()
+  assert call("--tables") == 0  # loads no model
+  assert made(out) == resumed
+  out.rename(tmp_path / "resumed")
+  with monkeypatch.context() as patch:
+    patch.setattr(ablations, "_without", count)
+    assert call(*argv) == 0
+  assert len(calls) == 2 * first + 8  # the ninth was running: it is lost
+  assert made(out) == resumed
+
+
+@pytest.mark.slow
+def test_other_data_are_told_of(call, tmp_path, capsys):
+  assert call("--models", "run", "--series", "--shift", "20", *SIZE) == 0
+  folder = tmp_path / "out" / "run" / "tables"
+  row = table(folder / "shift.csv")[0]
+  assert (row["before"], row["after"], row["jaccard"]) == ("L1H2", "L1H2", "1")
+  along = table(folder / "shift_induction.csv")
+  assert [r["step"] for r in along] == ["20", "40"]
+  assert "induction after other data: Jaccard 1.00" in capsys.readouterr().out
+  assert call("--tables", "--shift", "40") == 2
+  assert "--shift: got 40; expected one of 10, 20" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
   ("argv", "said"),
   [
@@ -94,6 +158,9 @@ def test_a_series_has_tables_along_training(call, tmp_path, capsys):
     (["--models", "one", "--probe", "names"], "without a tokenizer"),
     (["--models", "one", "one", *SIZE], "--models: got the names one, one"),
     (["--models", "one", "--rows", "0"], "--rows: got 0"),
+    (["--models", "one", "--tables"], "options: got 1 models and --tables"),
+    ([], "options: got 0 models; expected --models, or --tables alone"),
+    (["--tables"], "no results in"),
   ],
 )
 def test_what_cannot_be_measured_is_one_line(call, capsys, argv, said):

@@ -4,7 +4,7 @@ import matplotlib.image
 import numpy as np
 from spectral_series import series
 
-from headjax.reports import spectral_bars, spectral_figures
+from headjax.reports import spectral_bars, spectral_figures, spectral_seeds
 from headjax.reports.figures import save_figure
 from headjax.studies.spectral import development, screen, tables, trajectory
 
@@ -88,3 +88,21 @@ def test_recall_is_drawn_for_both_thresholds(tmp_path):
   assert upper.lines[0].get_ydata().tolist() == [0, 0, 0, 0.5, 1]
   assert upper.lines[1].get_ydata().tolist() == [0, 0, 0.5, 1, 1]
   assert len(lower.lines) == 4
+
+
+def test_every_circuit_is_told_of_in_every_model(tmp_path):
+  drops = {("a", "a"): 0.75, ("a", "b"): 0.25, ("b", "a"): 0.0, ("b", "b"): 0.5}
+  rows = [
+    {
+      "circuit": c, "model": m, "drop": drop, "random_mean": drop / 5,
+      "verdict": "causal" if c == m == "a" else "not causal",
+    }
+    for (c, m), drop in drops.items()
+  ]  # fmt: skip
+  figure = drawn(spectral_seeds.seed_matrix(rows, title="t"), tmp_path)
+  one, other = figure.axes[:2]
+  assert [t.get_text() for t in one.texts] == ["0.75", "0.25", "0.00", "0.50"]
+  assert [t.get_text() for t in other.texts] == ["0.15", "0.05", "0.00", "0.10"]
+  [frame] = one.patches
+  assert frame.get_xy() == (0, 0) and not other.patches
+  assert [t.get_text() for t in one.get_xticklabels()] == ["a", "b"]

@@ -127,5 +127,16 @@ def class_shares(series: xr.Dataset) -> list[dict]:
   return found
 
 
+def class_by_layer(series: xr.Dataset, kind: str) -> list[dict]:
+  """A row a step: the share of each layer's heads in a class."""
+  series = ordered(series)
+  found = []
+  for step in series.step.values.tolist():
+    shares = (screen.classes(series.sel(step=step)).values == kind).mean(1)
+    layers = {f"layer_{i}": float(value) for i, value in enumerate(shares)}
+    found.append({"step": step} | layers)
+  return found
+
+
 def _share(part: set, whole: set) -> float:
   return len(part) / len(whole) if whole else float("nan")

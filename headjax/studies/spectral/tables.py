@@ -1,13 +1,22 @@
 """Which numbers does the study print? Rows, from saved measurements alone."""
 
 import json
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
+from headjax.checks import check
 from headjax.data.probes import PLAIN
-from headjax.studies.spectral import development, screen, trajectory, verify
+from headjax.studies.spectral import (
+  development,
+  screen,
+  seeds,
+  trajectory,
+  verify,
+)
 
+KINDS = ("induction", "previous")  # whose circuits are followed in training
 SOLVED = 0.6  # share of prompts in which the indirect object is preferred
 
 
@@ -18,7 +27,7 @@ def circuits(found: xr.Dataset) -> dict[str, list[screen.Head]]:
   S-inhibition, and both together.
   """
   final = trajectory.last(found)
-  kinds = ["induction", "previous"]
+  kinds = list(KINDS)
   kinds += [k for k in final.kind.values.tolist() if k not in PLAIN]
   made = {kind: screen.circuit(final, kind) for kind in kinds}
   if len(kinds) > 2:
@@ -38,7 +47,8 @@ def of_measurement(found: xr.Dataset) -> dict[str, list[dict]]:
   if "step" not in found.dims:
     return tables
   tables["classes_by_step"] = development.class_shares(found)
-  for kind in ("induction", "previous"):
+  tables["first_by_layer"] = development.class_by_layer(found, "first")
+  for kind in KINDS:
     heads = screen.circuit(final, kind)
     tables[f"recall_{kind}"] = development.recall(found, kind)
     tables[f"leads_{kind}"] = trajectory.leads(found, kind, heads)
@@ -46,6 +56,98 @@ def of_measurement(found: xr.Dataset) -> dict[str, list[dict]]:
   if (found.step.values > 0).sum() >= 2:
     tables["integral"] = trajectory.rows(found)
   return tables
+
+
+def shift(series: xr.Dataset, step: int) -> dict[str, list[dict]]:
+  """Do the circuits of a first phase of training outlive other data?
+
+  Args:
+    series: of both phases.
+    step: of the last checkpoint of the first phase.
+
+  Returns:
+    `shift`, a row a kind with both circuits and their Jaccard index, and of
+    each kind the heads of the first circuit along the second phase.
+
+  Raises:
+    ValueError: no such checkpoint, or none after it.
+  """
+  series = trajectory.ordered(series)
+  steps = series.step.values
+  check(
+    step in steps[:-1], "--shift", step,
+    f"one of {', '.join(map(str, steps[:-1]))}", "choose a checkpoint",
+  )  # fmt: skip
+  first, second = series.sel(step=steps <= step), series.sel(step=steps >= step)
+  made, table = {}, []
+  for kind in KINDS:
+    found = development.data_shift(first, second, kind)
+    before, after = found["before"], found["after"]
+    table.append(
+      {
+        "kind": kind,
+        "step": step,
+        "last_step": int(steps[-1]),
+        "before": spelt(before),
+        "after": spelt(after),
+        "jaccard": found["jaccard"],
+      }
+    )
+    made[f"shift_{kind}"] = development.along(second, kind, before)
+  return made | {"shift": table}
+
+
+def spelt(heads) -> str:
+  """Heads as text."""
+  return " ".join(f"L{layer}H{head}" for layer, head in heads)
+
+
+def overview(measured: Mapping[str, xr.Dataset]) -> list[dict]:
+  """A row a model: how many heads its circuits have, and what is conserved.
+
+  Args:
+    measured: name of the model -> its measurement, a series or a checkpoint.
+  """
+  rows = []
+  for name, found in measured.items():
+    final = trajectory.last(found)
+    part = screen.conserved(final, trajectory.signal(found))
+    first = screen.classes(final).values == "first"
+    rows.append(
+      {
+        "model": name,
+        "parameters": found.attrs["parameters"],
+        "layers": final.sizes["layer"],
+        "heads": first.size,
+        "induction": len(screen.circuit(final, "induction")),
+        "previous": len(screen.circuit(final, "previous")),
+        "first_share": float(first.mean()),
+        "with_class": part.by_share[1.0],
+        "above_null": part.above_null,
+        "null_floor": part.floor,
+      }
+    )
+  return rows
+
+
+def sizes(measured: Mapping[str, xr.Dataset]) -> list[dict]:
+  """A row an architecture, smallest first: means over its seeds, and ranges.
+
+  Args:
+    measured: as of `overview`.
+  """
+  rows = {row["model"]: row for row in overview(measured)}
+  found = []
+  for names in seeds.alike(measured):
+    some = [rows[name] for name in names]
+    line = {k: some[0][k] for k in ("parameters", "layers", "heads")}
+    line["models"] = len(some)
+    for column in ("induction", "previous", "with_class", "above_null"):
+      values = [row[column] for row in some]
+      line[column] = float(np.mean(values))
+      line[f"{column}_low"], line[f"{column}_high"] = min(values), max(values)
+    found.append(line)
+  return sorted(found, key=lambda line: line["parameters"])
 
 
 def conserved(found: xr.Dataset) -> list[dict]:
@@ -85,7 +187,7 @@ def verdicts(swept: xr.Dataset) -> list[dict]:
     table.append(
       {
         "circuit": name,
-        "heads": " ".join(f"L{layer}H{head}" for layer, head in heads),
+        "heads": spelt(heads),
         "size": len(heads),
         "verdict": judged.name,
         "why": judged.why,

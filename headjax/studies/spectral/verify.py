@@ -7,6 +7,7 @@ matter that much at all.
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -39,6 +40,7 @@ def verify(
   draws: int = DRAWS,
   seeds: int = SEEDS,
   budget_bytes: int = 2 * chunks.GIB,
+  folder: str | os.PathLike | None = None,
   progress: bool = False,
 ) -> xr.Dataset:
   """Ablates circuits and all that they are compared with, in one sweep.
@@ -55,6 +57,7 @@ def verify(
     draws: of matched random heads, for the verdict.
     seeds: of the source's sweep of random heads.
     budget_bytes: memory per device, beside the parameters.
+    folder: where groups are kept as they are done, as in `ablate_groups`.
     progress: whether to show a progress bar.
 
   Returns:
@@ -75,6 +78,7 @@ def verify(
     probe,
     np.concatenate([c.groups for c in made.values()]),
     budget_bytes=budget_bytes,
+    folder=folder,
     progress=progress,
   )
   names = [name for name, c in made.items() for _ in c.roles]

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import planted_circuit
 import pytest
+import xarray as xr
 from one_line import refusal
 
 from headjax.studies.spectral import seeds
@@ -46,3 +47,33 @@ def test_circuits_belong_to_their_seed():
 def test_seeds_without_circuits_are_refused():
   with refusal("circuits: got none with a head"):
     seeds.exchange([], {"one": []}, planted_circuit.rows(1))
+
+
+def rows_of(circuits, models):
+  """As of `seeds.matrix`; a circuit is needed in its own model."""
+  return [
+    {
+      "circuit": c, "model": m, "drop": 0.75 if c == m else 0.25 * i,
+      "random_mean": 0.01 * i, "verdict": "causal" if c == m else "not causal",
+    }
+    for i, m in enumerate(models)
+    for c in circuits
+  ]  # fmt: skip
+
+
+def test_a_matrix_is_a_row_a_circuit_for_every_architecture():
+  rows = rows_of("ab", "ab") + rows_of("cd", "cde")
+  first, second = map(seeds.wide, seeds.by_circuits(rows))
+  assert first[1] == {
+    "circuit": "b", "a": "0.000 (0.000)", "b": "0.750 (0.010)"
+  }  # fmt: skip
+  assert [list(line) for line in second] == [["circuit", *"cde"]] * 2
+  assert seeds.by_circuits([]) == []
+
+
+def test_models_of_one_architecture_belong_together():
+  found = {
+    name: xr.Dataset(attrs={"model_config": config})
+    for name, config in [("x", "1"), ("y", "2"), ("z", "1")]
+  }
+  assert seeds.alike(found) == [["x", "z"], ["y"]]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from one_line import refusal
 from spectral_series import series
 
 from headjax.data.probes import INDIRECT_OBJECT
@@ -97,3 +98,41 @@ def test_the_largest_differential_is_primary(right, solves):
 def test_without_foils_nothing_is_preferred():
   table = tables.verdicts(swept([0] * 10))
   assert table[0]["solves"] is None and np.isnan(table[0]["preferred"])
+
+
+def test_other_data_leave_the_first_circuit_or_not():
+  made = tables.shift(series([4, 3, 2, 1, 0]), 40)
+  row = made["shift"][0]
+  assert (row["kind"], row["before"], row["after"]) == (
+    "induction", "L1H0", "L1H0 L1H1"
+  )  # fmt: skip
+  assert row["jaccard"] == 0.5 and row["last_step"] == 80
+  along = made["shift_induction"]
+  assert [(r["step"], r["selectivity"]) for r in along] == [(40, 60), (80, 90)]
+  assert np.isnan(made["shift"][1]["jaccard"])
+  for step in (80, 41):
+    with refusal(f"--shift: got {step}; expected one of 0, 10, 20, 40"):
+      tables.shift(series(), step)
+
+
+def test_first_token_heads_are_told_by_layer_and_step():
+  table = tables.of_measurement(series())["first_by_layer"]
+  assert table[3] == {"step": 40, "layer_0": 0.5, "layer_1": 0.0}
+  assert [row["step"] for row in table] == [0, 10, 20, 40, 80]
+
+
+def test_sizes_are_means_over_seeds():
+  small = {"model_config": "a", "parameters": 10}
+  measured = {
+    "big": series(model_config="b", parameters=90),
+    "one": series(**small),
+    "two": series([0, 1, 2, 3], **small),
+  }
+  rows = tables.sizes(measured)
+  assert [row["parameters"] for row in rows] == [10, 90]
+  first = rows[0]
+  assert first["models"] == 2 and first["induction"] == 1.5
+  assert (first["induction_low"], first["induction_high"]) == (1, 2)
+  assert rows[1]["above_null"] == rows[1]["above_null_low"] == 0.5
+  names = {row["model"]: row for row in tables.overview(measured)}
+  assert names["big"]["induction"] == 2 and names["big"]["first_share"] == 0.25
