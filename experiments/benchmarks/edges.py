@@ -24,9 +24,9 @@ from experiments.benchmarks.measure import Compilations, MatrixRate
 from headjax import Edit, Edits, LoadedModel, command_line, load_model, run
 from headjax.interventions import cost
 from headjax.interventions.chunks import GIB
+from headjax.interventions.divergence import NegativeKL
 from headjax.interventions.edge_lists import all_edges, sample_edges
 from headjax.interventions.edges import patch_edges
-from headjax.interventions.metrics import NegativeKL
 from headjax.interventions.sweep import at_answer, general_sweep
 from headjax.models import cost as model_cost
 from headjax.models.config import ModelConfig

@@ -21,8 +21,9 @@ from headjax import results
 from headjax.checks import check, check_choice
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import acdc, chunks, nodes
+from headjax.interventions.divergence import NegativeKL
 from headjax.interventions.graph import Resume, run_graph, sent
-from headjax.interventions.metrics import LogitDifference, NegativeKL
+from headjax.interventions.metrics import LogitDifference
 from headjax.interventions.questions import Batch, batch_of, check_pairs
 from headjax.interventions.sweep import PRECISION, Metric, at_answer
 from headjax.models.compiling import fast_jit

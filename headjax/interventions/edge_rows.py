@@ -9,6 +9,7 @@ batch.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import flax.struct
@@ -16,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from headjax.interventions import suffix
-from headjax.interventions.metrics import NegativeKL
+from headjax.interventions.divergence import NegativeKL
 from headjax.interventions.questions import Batch
 from headjax.interventions.record import record, replace_site
 from headjax.interventions.rerun import Layers
@@ -104,12 +105,23 @@ def _deltas(model: Decoder, params: Any, base: suffix.Base) -> jax.Array:
   )
 
 
-def divergences(
-  model: Decoder, params: Any, shared: Shared, layer: jax.Array, edges: Edges
-) -> jax.Array:
-  """`[n, batch]`: KL(clean || patched) of each edge alone; traceable.
+@flax.struct.dataclass
+class Ends:
+  """Where patched edges lead.
 
-  Where a reader's input stays as it was, it is exactly 0.
+  Attributes:
+    resid: `[n, batch, d_model]`, the final stream at the answer.
+    reached: `[n, batch]` bool, whether the reader's input changes at all.
+  """
+
+  resid: jax.Array
+  reached: jax.Array
+
+
+def run_edges(
+  model: Decoder, params: Any, shared: Shared, layer: jax.Array, edges: Edges
+) -> Ends:
+  """Patches edges into one layer, each alone; traceable.
 
   Args:
     model: the `Decoder`; static.
@@ -131,9 +143,21 @@ def divergences(
     return here.ending(last_layer, rows)
 
   rows = jax.lax.cond(layer == last_layer, from_last_layer, from_earlier_layer)
-  measure = functools.partial(shared.metric, model, params)
-  found = -jax.vmap(measure)(rows[:, :, 0])
-  return jnp.where(_reaches(here, shared, layer, edges), found, 0)
+  return Ends(rows[:, :, 0], _reaches(here, shared, layer, edges))
+
+
+def divergences(
+  model: Decoder, params: Any, metric: NegativeKL, ends: Sequence[Ends]
+) -> jax.Array:
+  """`[call, n, batch]`: KL(clean || patched) of each edge; traceable.
+
+  Where a reader's input stays as it was, it is exactly 0. The unembedding is
+  large: the ends of several calls, which share it, are much cheaper together.
+  """
+  resid = jnp.concatenate([end.resid for end in ends])
+  found = -jax.vmap(functools.partial(metric, model, params))(resid)
+  found = found.reshape(len(ends), -1, found.shape[-1])
+  return jnp.where(jnp.stack([end.reached for end in ends]), found, 0)
 
 
 def _changes_of_z(here, shared: Shared, layer, edges: Edges) -> jax.Array:
@@ -192,4 +216,5 @@ def _reaches(here, shared: Shared, layer, edges: Edges) -> jax.Array:
 
 
 prepared = fast_jit(prepare, static_argnames=("model",))
-compiled = fast_jit(divergences, static_argnames=("model",))
+compiled = fast_jit(run_edges, static_argnames=("model",))
+measured = fast_jit(divergences, static_argnames=("model",))

@@ -19,6 +19,8 @@ from headjax.interventions.sweep import PRECISION
 from headjax.models.load import LoadedModel
 from headjax.models.spaces import inputs
 
+MEASURED = 2048  # rows from which on an unembedding is at its full rate
+
 
 def patch_edges(
   model: LoadedModel,
@@ -130,18 +132,30 @@ def _sweep(batches: Batches, edges, calls, show: bool) -> np.ndarray:
   """`[example, edge]` divergences, one batch after the other."""
   model, params = batches.model.model, batches.params
   kl = np.zeros((len(batches.pairs), len(edges)))
+  rows = len(calls[0][0]) * batches.plan.examples
+  together = min(len(calls), -(-MEASURED // rows))
   with batches.bar(len(edges), "edge", "patching edges", show) as bar:
     for part in batches:
       shared = edge_rows.prepared(model, params, part.batch, part.window)
-      for filled, own in calls:
-        layer, head, to, reader, letter = edges[filled].astype(np.int32).T
-        chosen = edge_rows.Edges(
-          layer * model.config.n_heads + head, reader, letter
-        )
-        found = edge_rows.compiled(model, params, shared, to[0], chosen)
-        kl[part.place, own] = np.asarray(found)[: len(own), : part.n].T
-        bar.update(len(own))
+      for index, place in chunks.slices(len(calls), together):
+        ends = [
+          _run(batches, shared, edges[calls[i][0]], params) for i in index
+        ]
+        found = edge_rows.measured(model, params, shared.metric, ends)
+        for values, (_, own) in zip(
+          np.asarray(found), calls[place], strict=False
+        ):
+          kl[part.place, own] = values[: len(own), : part.n].T
+          bar.update(len(own))
   return kl
+
+
+def _run(batches: Batches, shared, edges, params) -> edge_rows.Ends:
+  """One call: edges into one layer."""
+  model = batches.model.model
+  layer, head, to, reader, letter = edges.astype(np.int32).T
+  chosen = edge_rows.Edges(layer * model.config.n_heads + head, reader, letter)
+  return edge_rows.compiled(model, params, shared, to[0], chosen)
 
 
 def _even_size(groups: list[int], most: int) -> int:

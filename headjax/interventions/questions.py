@@ -15,11 +15,8 @@ import numpy as np
 
 from headjax.data.pairs import PromptPairs
 from headjax.interventions import suffix
-from headjax.interventions.metrics import (
-  LogitDifference,
-  LogProbability,
-  NegativeKL,
-)
+from headjax.interventions.divergence import NegativeKL
+from headjax.interventions.metrics import LogitDifference, LogProbability
 from headjax.interventions.record import (
   Run,
   alternative_z,
