@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 from one_line import refusal
 
-from headjax.data import keys
 from headjax.data.generated import GENERATED
-from headjax.data.keys import (
-  FARTHEST,
-  FEW,
-  NEAREST,
-  KeyedText,
-  Keys,
-  key_retrieval,
-  put_keys,
-)
+from headjax.data.key_lines import FARTHEST, NEAREST, lines_of, put_keys
+from headjax.data.keys import FEW, KeyedText, Keys, key_retrieval
 from headjax.data.toy import Toy
 from headjax.models.tokenizers import gpt2
 
@@ -152,7 +144,7 @@ def test_it_is_a_corpus(corpus):
 
 def test_gpt2s_vocabulary_has_all_codes_of_the_source():
   tokenizer = gpt2()
-  lines = keys.lines_of(tokenizer)
+  lines = lines_of(tokenizer)
   assert len(lines.codes) == len(set(lines.codes.tolist())) == 512
   texts = [tokenizer.decode([i]) for i in lines.codes]
   assert all(re.fullmatch(" [a-z]+", text) for text in texts)

@@ -1,4 +1,4 @@
-"""Is a sequence of the first corpus before the change, and then of the other?"""
+"""Is a sequence of the first corpus before the change, then of the other?"""
 
 import numpy as np
 import pytest
