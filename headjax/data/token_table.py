@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headjax.checks import check
+from headjax.checks import check, fail
 from headjax.data.pairs import PromptPairs
 from headjax.data.tasks import check_tokenizer
 from headjax.models.tokenizers import Tokenizer
@@ -62,7 +62,8 @@ def show_tokens(
     A table that a notebook draws; `print` it elsewhere.
 
   Raises:
-    ValueError: there is no tokenizer, or the ids have other axes.
+    ValueError: there is no tokenizer, the ids have other axes, or rows of
+      different lengths.
 
   Example:
     >>> from headjax.data import toy_tokenizer
@@ -73,16 +74,31 @@ def show_tokens(
   check_tokenizer(tokenizer)
   if isinstance(prompts, PromptPairs):
     return _of_pairs(tokenizer, prompts)
-  ids = np.atleast_2d(np.asarray(prompts))
+  ids = _ids(prompts)
+  rows = tuple(_row(tokenizer, str(n), row) for n, row in enumerate(ids))
+  return TokenTable(rows, (frozenset(),) * len(rows))
+
+
+def _ids(prompts) -> np.ndarray:
+  """Ids `[example, pos]`; prompts of different lengths make no array."""
+  wanted = "PromptPairs, or ids [pos] or [example, pos]"
+  try:
+    ids = np.atleast_2d(np.asarray(prompts))
+  except ValueError:
+    fail(
+      "prompts",
+      "rows of different lengths",
+      wanted,
+      "show one at a time, or make them as long with headjax.data.pad_right",
+    )
   check(
     ids.ndim == 2 and np.issubdtype(ids.dtype, np.integer),
     "prompts",
-    f"{ids.dtype} of shape {np.shape(prompts)}",
-    "PromptPairs, or ids [pos] or [example, pos]",
+    f"{ids.dtype} of shape {ids.shape}",
+    wanted,
     "encode the text first: model.tokenizer.encode(text)",
   )
-  rows = tuple(_row(tokenizer, str(n), row) for n, row in enumerate(ids))
-  return TokenTable(rows, (frozenset(),) * len(rows))
+  return ids
 
 
 def _of_pairs(tokenizer, pairs):

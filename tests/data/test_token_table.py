@@ -55,5 +55,7 @@ def test_ids_alone_are_rows(toy):
 def test_what_is_no_prompt_is_refused(toy):
   with refusal("prompts", "float64", "encode the text"):
     show_tokens(toy, np.ones(3))
+  with refusal("prompts", "rows of different lengths", "pad_right"):
+    show_tokens(toy, [[3, 4], [5]])
   with refusal("tokenizer", "None"):
     show_tokens(None, [1])

@@ -267,4 +267,10 @@ def test_dark_light_and_paper(opened):
   assert not page.locator("nav").is_visible()
   assert page.locator("#map").is_visible()
   assert page.locator("#figures img").count() == 4
+  assert page.locator("#paper img").first.is_visible()
+  said = page.locator("#paper figcaption").all_text_contents()
+  for cell in ("one · all", "one · few", "two · all", "two · few"):
+    assert sum(text.startswith(cell) for text in said) == 1, cell
+  page.emulate_media(media="screen")
+  assert not page.locator("#paper").is_visible()
   assert page.pdf(format="A4").startswith(b"%PDF")

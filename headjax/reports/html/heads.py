@@ -24,12 +24,16 @@ def placed(data: xr.Dataset) -> dict[str, xr.DataArray]:
   Returns:
     Name -> array with dimensions `layer` and `head`, and others. An array of
     sources alone is one of heads; one over a list of heads is laid out on all
-    of them, NaN where the list has none, and says so in `listed`.
+    of them, NaN where the list has none, and says so in `listed`. One over a
+    list of edges becomes two: means over the edges that leave a head, and
+    over those that reach it, which say so in `grouped`.
   """
   found = {}
   for name, array in data.data_vars.items():
     if array.dtype.kind not in "fiub":
       continue
+    for end, names in _ends(array).items():
+      found[f"{name} by {end}"] = _gathered(array, end, names)
     array = _laid_out(array, data.attrs)
     if {*SOURCE} <= {*array.dims} and not {*HEAD} & {*array.dims}:
       array = array.rename(dict(zip(SOURCE, HEAD, strict=True)))
@@ -72,11 +76,30 @@ def labels(array: xr.DataArray, dim: str) -> list:
   return list(range(array.sizes[dim]))
 
 
+def _ends(array: xr.DataArray) -> dict[str, list[str]]:
+  """Ends of the edges an array lists, if it does, and what tells them apart."""
+  for dim in array.dims:
+    if _lists(array, dim, (*SOURCE, *HEAD)):
+      more = ["input"] if _lists(array, dim, ("input",)) else []
+      return {"source": [*SOURCE, *more], "reader": [*HEAD, *more]}
+  return {}
+
+
+def _gathered(array: xr.DataArray, end: str, names: list[str]) -> xr.DataArray:
+  """Means of edges with one end in common, `[..., layer, head, input]`."""
+  kept = array.astype(np.float64).groupby(names).mean()
+  told = array.attrs.get("long_name") or array.name
+  about = {"long_name": f"{told}, mean of the edges by {end}"}
+  about |= {"grouped": names, "axes": tuple(names[:2])}
+  kept = kept.rename(dict(zip(names[:2], HEAD, strict=True)))
+  return kept.assign_attrs(array.attrs | about)
+
+
 def _laid_out(array: xr.DataArray, attrs: dict) -> xr.DataArray:
   """Puts an array over a list of heads on the grid of all heads."""
   for dim in array.dims:
     lists = [names for names in (SOURCE, HEAD) if _lists(array, dim, names)]
-    if len(lists) != 1:  # with both it is a list of pairs, an edge each
+    if len(lists) != 1:  # with both it is a list of edges
       continue
     at = np.stack([array.coords[name].values for name in lists[0]])
     shape = _grid(at, attrs)

@@ -5,6 +5,8 @@ axes becomes a heat map, one with pairs of heads or with attention patterns is
 shown beside each head, a .csv file becomes a table, a .png file a figure.
 """
 
+import base64
+import hashlib
 import importlib.resources
 import itertools
 import os
@@ -23,7 +25,7 @@ from headjax.reports.html.source import Source
 MOST_BYTES = 8_000_000
 SCRIPTS = (
   "unpack", "text", "style", "heatmap", "examples", "attention", "others",
-  "tables", "keyboard", "main",
+  "tables", "keyboard", "paper", "main",
 )  # fmt: skip
 _AROUND = 20_000  # bytes of what is said around the parts
 _TEMPLATES = importlib.resources.files(__package__) / "templates"
@@ -60,8 +62,8 @@ def page(
   skeleton = _template("page.html")
   parts = {
     "css": _template("page.css"),
-    "scripts": "\n".join(_template(f"{name}.js") for name in SCRIPTS),
-    "plotly": get_plotlyjs(),
+    "plotly": f"\n{get_plotlyjs()}\n",
+    "scripts": _scripts(),
   }
   fixed = sum(len(text.encode()) for text in (skeleton, *parts.values()))
   budget = Budget(most_bytes - fixed - _AROUND)
@@ -69,6 +71,7 @@ def page(
   tables = blocks.all_tables(files[".csv"] + files[".json"], budget)
   found = contents.read(files[".nc"], budget)
   parts |= {
+    "allowed": " ".join(_hash(parts[x]) for x in ("plotly", "scripts")),
     "title": escape(_title(folders)),
     "about": escape(_about(found.sources)),
     "tables": tables,
@@ -85,6 +88,22 @@ def page(
 
 def _template(name: str) -> str:
   return (_TEMPLATES / name).read_text("utf-8")
+
+
+def _scripts() -> str:
+  """What the page runs, in a scope of its own."""
+  parts = (_template(f"{name}.js") for name in SCRIPTS)
+  return '\n(() => {\n"use strict";\n' + "\n".join(parts) + "\n})();\n"
+
+
+def _hash(script: str) -> str:
+  """How the page's policy names a script that may run, and no other.
+
+  Browsers take it of what they read, where every line ends with one sign.
+  """
+  read = script.replace("\r\n", "\n").replace("\r", "\n")
+  digest = hashlib.sha256(read.encode()).digest()
+  return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _title(folders: Sequence[str | os.PathLike]) -> str:

@@ -18,6 +18,7 @@ def html(sources: Sequence[Source], budget: Budget) -> str:
   parts = [f"<h3>{escape(title)}</h3>", _table(same)]
   if len(sources) > 1:
     parts.append("<h3>File by file</h3>")
+    parts.append('<p class="paper same">Folded files are not printed.</p>')
     owns = (
       budget.take("provenance of files", lambda s=s: _own(s, same))
       for s in sources

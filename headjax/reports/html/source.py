@@ -70,8 +70,15 @@ class Source:
     """
     dim = array.attrs.get("listed")
     x = '{x}.transpose("example", ...).values[:, None]' if dim else "{x}"
+    grouped = array.attrs.get("grouped")
+    load = f"headjax.results.load({quoted(self.path)})"
+    if grouped:
+      own = name.rpartition(" by ")[0]
+      load += f"[{quoted(own)}].groupby({json.dumps(grouped)}).mean()"
+    else:
+      load += f"[{quoted(name)}]"
     return {
-      "load": f"headjax.results.load({quoted(self.path)})[{quoted(name)}]",
+      "load": load,
       "axes": list(array.attrs.get("axes", heads.HEAD)),
       "listed": dim,
       "list": array.attrs.get("list"),

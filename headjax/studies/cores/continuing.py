@@ -54,7 +54,15 @@ def continue_as(
   """
   check_choice("number", number, NUMBERS)
   check(temperature > 0, "temperature", temperature, "more than 0", "raise it")
+  check(max_new >= 1, "max_new", max_new, "at least 1", "ask for some tokens")
   tokenizer, config = model.tokenizer, model.config
+  check(
+    1 <= top_k <= config.d_vocab,
+    "top_k",
+    top_k,
+    f"1 to {config.d_vocab}, the vocabulary",
+    "choose a number within it",
+  )
   ids = tokenizer.encode(prompt)  # as the task's prompts are
   check_prompts(config, np.array([ids]), room=max_new)
   width = bucket(len(ids) + max_new, config.n_ctx)

@@ -1,6 +1,8 @@
 import numpy as np
 import xarray as xr
 
+import headjax
+from headjax import results
 from headjax.reports.html import heads, linked, maps
 from headjax.reports.html.packing import unpack
 from headjax.reports.html.source import Source
@@ -71,7 +73,7 @@ def test_a_list_of_edges_or_with_a_head_twice_is_none_of_heads():
   edges = listed([(0, 1), (1, 1)]).assign_coords(
     layer=("one", [2, 3]), head=("one", [0, 0])
   )
-  assert heads.placed(edges) == {}
+  assert {*heads.placed(edges)} == {"direct by source", "direct by reader"}
   assert heads.placed(listed([(0, 1), (0, 1)])) == {}
 
 
@@ -167,3 +169,33 @@ def test_labels_are_those_of_examples_alone():
   found = linked.example_labels(data)
   assert found["group"] == list("abcde") and set(found) == {"base", "group"}
   assert found["base"][1] is None
+
+
+def test_a_list_of_edges_is_gathered_by_each_end(tmp_path):
+  ends = [(0, 0, 1, 1), (0, 0, 1, 0), (0, 2, 1, 1), (0, 0, 1, 1)]
+  names = ("source_layer", "source_head", "layer", "head")
+  columns = dict(zip(names, np.transpose(ends), strict=True))
+  kl = np.arange(8.0).reshape(2, 4)
+  data = xr.Dataset(
+    {"kl": (("example", "edge"), kl, {"units": "nats"})},
+    {k: ("edge", v) for k, v in columns.items()}
+    | {"input": ("edge", ["Q", "Q", "Q", "K"])},
+  )
+  found = heads.placed(data)
+  assert set(found) == {"kl by source", "kl by reader"}
+  left = found["kl by source"]
+  assert {*left.dims} == {"example", "layer", "head", "input"}
+  one = left.sel(layer=0, head=0, input="Q")
+  np.testing.assert_array_equal(one, kl[:, :2].mean(1))
+  assert np.isnan(left.sel(layer=0, head=2, input="K")).all()
+  come = found["kl by reader"].sel(layer=1, head=1)
+  np.testing.assert_array_equal(come.sel(input="Q"), kl[:, [0, 2]].mean(1))
+  np.testing.assert_array_equal(come.sel(input="K"), kl[:, 3])
+  path = tmp_path / "edges.nc"
+  results.save(data.assign_attrs({results.MARK: "0"}), path)
+  code = Source(path, "edges.nc", {}).code("kl by source", left)
+  again = eval(code["load"], {"headjax": headjax})
+  assert code["axes"] == ["source_layer", "source_head"]
+  np.testing.assert_array_equal(
+    again.sel(source_layer=0, source_head=0, input="Q"), one
+  )

@@ -1,6 +1,7 @@
 """Is everything in a folder on its page, and nothing that needs a network?"""
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -69,6 +70,15 @@ def test_nothing_on_the_page_is_elsewhere(folder):
   for found in re.findall(r'(?:src|href)="([^"]*)"', without):
     assert found.startswith(("data:", "#"))
   assert "://" not in without and "default-src 'none'" in without
+
+
+def test_no_script_runs_but_those_of_the_page(folder):
+  text = page([folder])
+  [allowed] = re.findall(r"script-src ([^\"]*)\"", text)
+  ran = re.findall(r"<script>(.*?)</script>", text, re.S)
+  hashes = [hashlib.sha256(script.encode()).digest() for script in ran]
+  coded = [base64.b64encode(digest).decode() for digest in hashes]
+  assert allowed == " ".join(f"'sha256-{code}'" for code in coded)
 
 
 def test_the_largest_parts_are_left_out_first_and_named(folder):

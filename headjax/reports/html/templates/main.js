@@ -69,6 +69,7 @@ async function show(entry, changed) {
   describeMap();
   drawLargest();
   await redraw();
+  await drawPaper(entry);
   if (changed) byId("switches").elements[changed]?.focus();
 }
 
