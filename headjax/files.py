@@ -36,6 +36,12 @@ def is_remote(path: epath.PathLike) -> bool:
   return "://" in str(path)
 
 
+def absolute(path: epath.PathLike) -> epath.Path:
+  """The whole path, without dots, which checkpoints need."""
+  path = epath.Path(path)
+  return path if is_remote(path) else path.resolve()
+
+
 def write_text(path: epath.PathLike, text: str) -> None:
   """Writes a text file, whole or not at all, on a disk or in a store."""
   path = epath.Path(path)

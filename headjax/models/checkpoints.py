@@ -23,7 +23,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 
 from headjax.checks import check
-from headjax.files import is_remote
+from headjax.files import absolute, is_remote
 from headjax.models.checksums import checksums, named_leaves
 
 META = "meta"
@@ -94,7 +94,7 @@ def restore(
     DamagedCheckpointError: it is not what was saved.
     ValueError: it has other arrays than expected.
   """
-  path = epath.Path(folder) / str(step)
+  path = absolute(folder) / str(step)
   meta = read_meta(folder, step)
   restored = {}
   for part, tree in parts.items():

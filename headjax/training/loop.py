@@ -18,6 +18,7 @@ from jax.experimental import multihost_utils
 from headjax.checks import fail
 from headjax.data.token_files import Corpus
 from headjax.data.toy import Toy
+from headjax.files import absolute
 from headjax.models import runs
 from headjax.models.checkpoint_writer import Writer
 from headjax.training import start, workdir
@@ -61,7 +62,7 @@ def train(
       belong together, another run holds the folder, or a loss is not finite.
     OSError: a file cannot be written.
   """
-  folder = start.absolute(folder)
+  folder = absolute(folder)
   trainer = start.trainer(settings)
   start.check_corpus(settings, corpus)
   workdir.check_same(folder, settings.record, corpus)  # before it is touched

@@ -13,7 +13,6 @@ from jax.experimental import multihost_utils
 from headjax.checks import check, fail
 from headjax.data.token_files import Corpus
 from headjax.data.toy import Toy
-from headjax.files import is_remote
 from headjax.models import checkpoints, runs
 from headjax.models.checkpoint_writer import set_aside
 from headjax.training import workdir
@@ -23,12 +22,6 @@ from headjax.training.sharding import make_mesh
 from headjax.training.step import Trainer, TrainState
 
 _OPTIMIZER = "optimizer"  # the part of a checkpoint beside runs.PARAMS
-
-
-def absolute(folder: epath.PathLike) -> epath.Path:
-  """The folder's whole path, which checkpoints need."""
-  folder = epath.Path(folder)
-  return folder if is_remote(folder) else folder.resolve()
 
 
 def trainer(settings: Settings) -> Trainer:

@@ -83,6 +83,11 @@ def test_one_part_is_read_alone(saved):
   assert_same(parts, {"params": state(7)["params"]})
 
 
+def test_a_path_may_lead_up_and_down_again(saved):
+  path = saved / "7" / ".." / ".." / saved.name
+  assert_same(restore(path, 7, like(state()))[0], state(7))
+
+
 def test_it_comes_back_to_where_it_is_expected(saved):
   mesh = jax.make_mesh((4, 2), ("a", "b"), (AxisType.Auto,) * 2)
   sharding = NamedSharding(mesh, PartitionSpec("b"))
