@@ -1,13 +1,15 @@
 r"""Does one direction of a pretrained model choose the verb's number?
 
 For every layer of each model the core of the margin between plural and singular
-verbs is found on half of the prompts; on the others it is kept alone, removed
-and flipped. The axis of the layer whose flip reverses most is then turned while
-the model writes on. OUT gets what was measured (`layers-*.nc`), tables (CSV)
+verbs is found on discovery prompts, a layer is chosen on validation prompts, by
+whose flip reverses most, and all is told on evaluation prompts: its axis kept
+alone, removed and flipped in every layer; how far the chosen one must be moved
+until the verb turns; what the model writes on while it is; and whether models
+order the same prompts alike. OUT gets what was measured (`*.nc`), tables (CSV)
 and a figure a model.
 
-  python experiments/cores_agreement.py --models smollm2-135m \
-    --examples 48 --out results/agreement
+  python experiments/cores_agreement.py --models smollm2-135m RUN1 RUN2 \
+    --examples 128 --out results/agreement
 """
 
 import pathlib
@@ -21,10 +23,12 @@ from headjax.reports.core_figures import Panel, line_figure
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study
 from headjax.reports.rows import save_rows, text_table
-from headjax.studies.cores import agreement, number_axis
+from headjax.studies.cores import agreement, alike, number_axis, turning
 from headjax.studies.cores.continuing import continue_as
 
-PROMPTS = ("The key to the cabinets", "The keys to the cabinet")
+SPLITS = ("discovery", "validation", "evaluation")
+# Continued beside those of the task, by models that have the words.
+PROMPTS = {"The key to the cabinets": False, "The keys to the cabinet": True}
 
 
 def parse(argv):
@@ -38,6 +42,9 @@ def parse(argv):
   parser.add_argument(
     "--new", type=int, default=30, help="tokens of a continuation (30)"
   )
+  parser.add_argument(
+    "--texts", type=int, default=3, help="continued, of each number (3)"
+  )
   parser.add_argument("--seed", type=int, default=0, help="of all draws (0)")
   study.add_option(parser)
   args = parser.parse_args(argv)
@@ -45,7 +52,9 @@ def parse(argv):
     args.examples >= 8, "--examples", args.examples, "at least 8",
     "ask for more",
   )  # fmt: skip
-  check(args.new >= 1, "--new", args.new, "at least 1", "ask for more")
+  for name in ("new", "texts"):
+    got = getattr(args, name)
+    check(got >= 1, f"--{name}", got, "at least 1", "ask for more")
   names = [pathlib.Path(spec).name for spec in args.models]
   check(
     len(set(names)) == len(names), "--models", " ".join(args.models),
@@ -58,42 +67,72 @@ def main(argv):
   """Measures every model and compares them."""
   args = parse(argv)
   out = command_line.writable_folder(args.out)
-  coordinates, prompts, texts, summary = {}, {}, [], []
-  for spec in args.models:
-    model = load_model(spec)
-    name = pathlib.Path(spec).name
-    train, test = (
-      number_axis.with_attractor(
-        load_task("sva", model.tokenizer, split=split, examples=args.examples)
-      )
-      for split in ("discovery", "evaluation")
+  measured = [measure(spec, args, out) for spec in args.models]
+  for name in ("knob", "turned", "texts"):
+    save_rows(
+      [row for one in measured for row in one[name]], out / f"{name}.csv"
     )
-    found = number_axis.axes(model, train)
-    measured = agreement.measure(model, found, test, seed=args.seed)
-    results.save(measured, out / f"layers-{name}.nc")
-    rows = agreement.layer_rows(measured)
-    save_rows(rows, out / f"layers-{name}.csv")
-    print(f"\n{name}, {len(test)} prompts\n{text_table(rows, rows[0])}")
-    draw(rows, name, out)
-    axis = found[agreement.best_layer(rows)]
-    at = measured["coordinate"].sel(layer=axis.layer).values
-    coordinates[name] = at
-    prompts[name] = [model.tokenizer.decode(row.tolist()) for row in test.clean]
-    fit = agreement.knob_fit(at, measured["base"].values)
-    summary.append({"model": name, "layer": axis.layer} | fit)
-    texts += write(model, axis, args)
-  save_rows(summary, out / "knob.csv")
-  print(f"\nmargin = slope z + offset\n{text_table(summary, summary[0])}")
-  pairs = agreement.agreement_of_models(coordinates, prompts)
-  if pairs:
-    save_rows(pairs, out / "models.csv")
-    print(f"\n{text_table(pairs, pairs[0])}")
-  save_rows(texts, out / "texts.csv")
-  for row in texts:
-    print(f"\n{row['prompt']} | {row['axis']}, {row['number']}: {row['text']}")
+  compare(measured, args, out)
   again = f"python experiments/cores_agreement.py {shlex.join(argv)}"
   study.finish(out, "experiments/cores_agreement.py", argv, tables=again)
   print(f"\nwritten to {out}")
+
+
+def measure(spec, args, out):
+  """All about one model."""
+  model, name = load_model(spec), pathlib.Path(spec).name
+  train, choosing, test = (
+    number_axis.with_attractor(
+      load_task("sva", model.tokenizer, split=split, examples=args.examples)
+    )
+    for split in SPLITS
+  )
+  axes = number_axis.axes(model, train)
+  flips = agreement.flip_aucs(model, axes, choosing)
+  best = int(np.argmin(flips))
+  found = agreement.measure(model, axes, test, seed=args.seed)
+  results.save(found, out / f"layers-{name}.nc")
+  rows = agreement.layer_rows(found)
+  rows = [r | {"flip, chosen on": x} for r, x in zip(rows, flips, strict=True)]
+  save_rows(rows, out / f"layers-{name}.csv")
+  print(f"\n{name}, AUC of {len(test)} prompts\n{text_table(rows, rows[0])}")
+  draw(rows, name, out)
+  turn = turning.turn(model, axes[best], test, seed=args.seed)
+  results.save(turn, out / f"turned-{name}.nc")
+  turned = [{"model": name} | row for row in turning.turned_rows(turn)]
+  print(f"\nlayer {best} turned\n{text_table(turned, turned[0])}")
+  at = found["coordinate"].sel(layer=best).values
+  knob = {"model": name, "layer": best, "separation": axes[best].separation}
+  knob |= agreement.knob_fit(at, found["base"].values)
+  print(f"\nmargin = slope z + offset\n{text_table([knob], knob)}")
+  texts = write(model, name, axes[best], test, turn, args)
+  return {
+    "name": name, "model": model, "axis": axes[best], "test": test,
+    "knob": [knob], "turned": turned, "texts": texts,
+  }  # fmt: skip
+
+
+def compare(measured, args, out):
+  """Spearman's rho between all models, on the prompts that all can read."""
+  if len(measured) < 2:
+    return
+  tokenizers = [one["model"].tokenizer for one in measured]
+  texts = alike.shared_texts(tokenizers, [one["test"] for one in measured])
+  if len(texts) < alike.LEAST:
+    print(f"\nmodels share {len(texts)} prompts: too few to compare them")
+    return
+  coordinates = {}
+  for one in measured:
+    pairs = alike.as_pairs(one["model"].tokenizer, texts)
+    streams = number_axis.last_streams(one["model"], pairs)
+    coordinates[one["name"]] = one["axis"].coordinates(streams)
+  plural = np.array(list(texts.values()))
+  rows = alike.pair_rows(coordinates, plural, seed=args.seed)
+  save_rows(rows, out / "models.csv")
+  print(f"\n{text_table(rows, rows[0])}")
+  for field, about in (("spearman", "all"), ("within", "within a number")):
+    table = alike.matrix_rows(rows, list(coordinates), field)
+    print(f"\nSpearman's rho, {about}\n{text_table(table, table[0])}")
 
 
 def draw(rows, name, out):
@@ -102,6 +141,7 @@ def draw(rows, name, out):
   other = {"base": "unedited"} | {
     f"random {kind}": kind for kind in agreement.KINDS
   }
+  other[agreement.AS_FAR] = "moved as far as the flip"
   marks, limits = {"chance": 0.5}, (0, 1.05)
   panels = [
     Panel(title, "layer", lines, "layer", "AUC", marks, limits=limits)
@@ -111,26 +151,46 @@ def draw(rows, name, out):
   save_figure(line_figure(rows, panels, title=title), out / f"layers-{name}")
 
 
-def write(model, axis, args):
-  """Continuations of two prompts: as they are, flipped, and the control."""
-  rows = []
-  other = number_axis.random_axis(axis, args.seed)
-  for prompt, wrong in zip(PROMPTS, ("plural", "singular"), strict=True):
-    for name, one in (("none", None), ("core", axis), ("random", other)):
+def write(model, name, axis, test, turn, args):
+  """Continuations: as they are, turned, and moved as far at random.
+
+  Their first word is a verb, drawn among the four by what the model gives them.
+  """
+  rows, control = [], number_axis.random_axis(axis, args.seed)
+  for prompt, plural in prompts(model, test, turn, args.texts).items():
+    wrong = "singular" if plural else "plural"
+    print(f"\n{prompt}")
+    for label, along in (("none", None), ("core", axis), ("random", control)):
       text, strengths = continue_as(
-        model, one, prompt, wrong, max_new=args.new, seed=args.seed
-      )
+        model, axis, prompt, wrong, along=along, verb_first=True,
+        max_new=args.new, seed=args.seed,
+      )  # fmt: skip
+      text, far = " ".join(text.split()), float(np.abs(strengths).mean())
+      print(f"  {label}: {text}")
       rows.append(
         {
-          "model": model.name,
-          "prompt": prompt,
-          "axis": name,
-          "number": "as it is" if one is None else wrong,
-          "mean strength": float(np.abs(strengths).mean()),
-          "text": " ".join(text.split()),
+          "model": name, "prompt": prompt, "along": label,
+          "number": "as it is" if along is None else wrong,
+          "separations": far, "text": text,
         }
-      )
+      )  # fmt: skip
   return rows
+
+
+def prompts(model, test, turn, n):
+  """What is continued, and whether it is plural.
+
+  PROMPTS, and n of the task's of each number: those after which the model is
+  likeliest to write the right verbs.
+  """
+  fixed = alike.written_by(model.tokenizer, PROMPTS)
+  likely = turn["right"].sel(along="none").values
+  plural = number_axis.is_plural(test)
+  for mine in (~plural, plural):
+    for i in np.flatnonzero(mine)[np.argsort(-likely[mine])][:n]:
+      ids = test.clean[i, : test.lengths[i]].tolist()
+      fixed[model.tokenizer.decode(ids)] = bool(plural[i])
+  return fixed
 
 
 if __name__ == "__main__":

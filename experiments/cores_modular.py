@@ -4,8 +4,8 @@ With `--config modular` (the paper's) or `modular-small` (for a first look)
 models are trained to grok, and their cores are measured along training, with
 and without weight decay. With `--config sweep` (the paper's, for accelerators)
 or `sweep-cpu` the times to grok are measured over weight decay and modulus, and
-fitted. OUT gets what was measured (`*.nc`), the same as tables (CSV), and
-figures.
+fitted. OUT gets what was measured (`*.nc`), the same as tables (CSV), figures,
+and the state of the training: the same command goes on after it was stopped.
 
   python experiments/cores_modular.py --config modular-small --out results/small
   python experiments/cores_modular.py --config modular --out results/modular
@@ -13,6 +13,7 @@ figures.
 """
 
 import dataclasses
+import json
 import shlex
 import sys
 import time
@@ -24,6 +25,7 @@ from configs.cores import get_config
 from headjax import command_line, results
 from headjax.checks import check
 from headjax.data.modular import additions
+from headjax.files import write_text
 from headjax.reports.core_figures import Panel, line_figure, spectrum_figure
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study
@@ -32,6 +34,7 @@ from headjax.studies.cores import grokking, modular, sweeps
 from headjax.studies.cores.members import setup
 from headjax.studies.cores.tables import Text, labelled, provenance
 
+ROWS = "rows.json"
 CURVES = (
   Panel(
     "accuracy", "epoch",
@@ -109,18 +112,25 @@ def main(argv):
 
 def follow(config, out):
   """Cores along training."""
-  rows, began = [], time.perf_counter()
+  began = time.perf_counter()
   sums = Text.of(f"sums modulo {config.p}", additions(config.p).test)
   moments = modular.moments(
     setup(config, d_vocab=config.p),
     config.p,
     modular.measured_epochs(config.train),
     config.train.branch,
+    out,
   )
+  rows = rows_so_far(out)
   for moment in moments:
+    if (moment.branch, moment.epoch) in {
+      (r["branch"], r["epoch"]) for r in rows
+    }:
+      continue  # measured before the run was stopped
     some = [modular.core_row(moment, m, config.p) for m in moment.models]
     print(text_table(some, PRINTED), file=sys.stderr)
     rows += some
+    write_text(out / ROWS, json.dumps(rows))
     save_rows(rows, out / "cores.csv")
   attrs = provenance(
     moment.models, sums, time.perf_counter() - began, config=config.to_json()
@@ -137,6 +147,12 @@ def follow(config, out):
   draw_spectra(rows, config.p, out)
   last = max(row["epoch"] for row in rows)
   print(text_table([r for r in rows if r["epoch"] == last], PRINTED))
+
+
+def rows_so_far(out):
+  """What a run that was stopped had measured; states follow their rows."""
+  path = out / ROWS
+  return json.loads(path.read_text()) if path.exists() else []
 
 
 def draw_spectra(rows, p, out):
@@ -161,14 +177,17 @@ def sweep(config, out):
     whole = dataclasses.replace(
       setup(config, d_vocab=p), batch_size=p * p
     )  # the whole training part is a batch
-    times += grokking.grok_times(whole, p, [1.0], config.train.every)
+    times += grokking.grok_times(
+      whole, p, [1.0], config.train.every, out / f"state-p{p}.npz"
+    )
     report(times, out)
   decays = []
   if config.sweep.weight_decay:
     one = setup(config, d_vocab=config.p)
     decays = grokking.grok_times(
-      one, config.p, config.sweep.weight_decay, config.train.every
-    )
+      one, config.p, config.sweep.weight_decay, config.train.every,
+      out / "state-weight-decay.npz",
+    )  # fmt: skip
     report(times + decays, out)
   for field, mine in {"p": times, "weight_decay": decays}.items():
     if mine:
@@ -186,12 +205,18 @@ def show(field, times, out):
   rows = sweeps.point_rows(times, field)
   save_rows(rows, out / f"{field}.csv")
   print(f"\n{text_table(rows, rows[0])}")
+  told = sweeps.censoring(times, field)
+  print(
+    f"{told['censored']} of {told['runs']} runs never grokked; "
+    f"{told['left out']} of {len(rows)} points have no median and are in no fit"
+  )
   known = [row for row in rows if row["delay"] > 0]
   if len(known) >= 2:
     law = sweeps.power_law(times, field)
+    save_rows([law], out / f"{field}-law.csv")
     print(
       f"delay ~ {field}^{law['exponent']:.2f} "
-      f"[{law['low']:.2f}, {law['high']:.2f}]"
+      f"[{law['low']:.2f}, {law['high']:.2f}], of {law['points']} points"
     )
     if field == "weight_decay":
       fit = sweeps.inverse_decay(times)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 
 class WithinGroups(NamedTuple):
@@ -76,3 +76,27 @@ def within_groups(x, y, groups, tolerance: float = 0.0) -> WithinGroups:
       found.append(rank_correlation(x[here], y[here]))
   median = float(np.median(found)) if found else float("nan")
   return WithinGroups(median, len(found), constant_x, constant_y)
+
+
+def permuted(x, y, groups, draws: int, seed: int) -> np.ndarray:
+  """`[draw]`: the statistic of `within_groups` after y is permuted in each.
+
+  The mean over the groups that have one, by which two groups have a median.
+
+  Args:
+    x: `[n]`.
+    y: `[n]`.
+    groups: `[n]` labels; y is permuted among those of a group only.
+    draws: permutations.
+    seed: of the draws.
+  """
+  x, y, groups = np.asarray(x), np.asarray(y), np.asarray(groups)
+  rng, found = np.random.default_rng(seed), []
+  for label in np.unique(groups):
+    a, b = (rankdata(values[groups == label]) for values in (x, y))
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+      continue
+    a, b = ((ranks - ranks.mean()) / ranks.std() for ranks in (a, b))
+    orders = rng.permuted(np.tile(b, (draws, 1)), axis=1)
+    found.append(orders @ a / len(a))
+  return np.mean(found, axis=0) if found else np.full(draws, np.nan)

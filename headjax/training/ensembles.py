@@ -89,7 +89,7 @@ class Ensemble:
     self.mesh = _mesh(n)
     compiled = functools.partial(jax.jit, compiler_options=product_options())
     self._init = compiled(self._spread(self._start, 1))
-    self._train = compiled(self._spread(self._steps, 3, 1), donate_argnums=0)
+    self._train = compiled(self._spread(self._steps, 4, 1), donate_argnums=0)
     self._score = compiled(self._spread(self._accuracy, 1, 1))
 
   def init(self) -> TrainState:
@@ -97,7 +97,11 @@ class Ensemble:
     return self._init(jnp.asarray(self.seeds))
 
   def advance(
-    self, state: TrainState, data: np.ndarray, rows: np.ndarray
+    self,
+    state: TrainState,
+    data: np.ndarray,
+    rows: np.ndarray,
+    active: np.ndarray | None = None,
   ) -> tuple[TrainState, np.ndarray]:
     """Trains all members; the state that is passed in is used up.
 
@@ -106,9 +110,13 @@ class Ensemble:
       data: `[n, n_ctx + 1]` token ids, for all members.
       rows: `[step, batch]` int, which rows of the data each step takes; or
         `[member, step, batch]`.
+      active: `[member]` bool, which are trained; the others stay as they are,
+        at no cost where members are worked through one after the other. None
+        means all.
 
     Returns:
-      The states, and the losses `[member, step]` in nats.
+      The states, and the losses `[member, step]` in nats, 0 of those that are
+      not trained.
 
     Raises:
       ValueError: rows that the data lacks, or a loss that is not finite.
@@ -122,8 +130,11 @@ class Ensemble:
       f"0 to {len(data) - 1}, rows of the data",
       "draw batches from the data",
     )
+    if active is None:
+      active = np.ones(len(self.seeds), bool)
+    decay = jnp.asarray(self.weight_decay)
     state, losses = self._train(
-      state, rows, jnp.asarray(self.weight_decay), jnp.asarray(data)
+      state, rows, decay, jnp.asarray(active), jnp.asarray(data)
     )
     losses = np.asarray(losses)
     if not np.isfinite(losses).all():
@@ -176,7 +187,7 @@ class Ensemble:
     slots = optimizer.make(self.recipe).init(params)
     return TrainState(jnp.zeros((), jnp.int32), params, slots)
 
-  def _steps(self, state, rows, weight_decay, data):
+  def _steps(self, state, rows, weight_decay, active, data):
     update = optimizer.make(self.recipe, weight_decay).update
 
     def step(state, batch):
@@ -185,7 +196,10 @@ class Ensemble:
       params = optax.apply_updates(state.params, updates)
       return TrainState(state.step + 1, params, slots), loss
 
-    return jax.lax.scan(step, state, rows)
+    def stay():
+      return state, jnp.zeros(len(rows), jnp.float32)
+
+    return jax.lax.cond(active, lambda: jax.lax.scan(step, state, rows), stay)
 
   def _asked(self, params, tokens):
     """The normed stream of the positions that count, and their targets."""

@@ -65,6 +65,21 @@ def test_members_are_those_of_the_trainer(way):
   assert state.step.tolist() == [5] * 2
 
 
+def test_members_that_are_not_active_stay_as_they_are():
+  whole, losses = train("map")
+  found = ensemble("map")
+  active = np.array([True, False])
+  state, some = found.advance(found.init(), DATA, ROWS, active)
+  first = found.params(found.init(), 1)
+  jax.tree.map(np.testing.assert_array_equal, found.params(state, 1), first)
+  jax.tree.map(
+    np.testing.assert_array_equal, found.params(state, 0),
+    found.params(whole, 0),
+  )  # fmt: skip
+  np.testing.assert_array_equal(some[0], losses[0])
+  assert not some[1].any() and state.step.tolist() == [5, 0]
+
+
 @SLOW
 def test_both_ways_and_two_calls_give_the_same():
   whole, losses = train("map")

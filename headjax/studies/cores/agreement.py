@@ -5,7 +5,9 @@ subject and the verb. At the last token of every layer the core of the margin
 between plural and singular verbs is one direction. Around the mean of other
 prompts it is kept alone, removed and flipped; how well the margin then tells
 plural subjects from singular ones is the area under the curve (AUC), 1 where it
-always does, 0 where it is reversed. A random direction is the control.
+always does, 0 where it is reversed. Controls are a random direction, treated
+alike, and a move along it by the distance of the flip, since a projection moves
+a stream little along a direction on which it varies little.
 
 Source: paper D, subject-verb agreement, with the prompts of the `sva` task:
   those in which subject and attractor differ.
@@ -22,7 +24,6 @@ from headjax import results
 from headjax.data.pairs import PromptPairs
 from headjax.models.load import LoadedModel
 from headjax.statistics.discrimination import auc
-from headjax.statistics.rank_correlation import rank_correlation
 from headjax.studies.cores.number_axis import (
   EXAMPLES,
   Axis,
@@ -34,6 +35,7 @@ from headjax.studies.cores.number_axis import (
 )
 
 KINDS = ("keep", "remove", "flip")
+AS_FAR = "random as far"
 
 
 def measure(
@@ -53,23 +55,23 @@ def measure(
 
   Returns:
     A dataset with `margin[layer, edit, example]` in nats, where edits are
-    those of KINDS and the same of a random direction, `base[example]`
-    unedited, `coordinate[layer, example]` on the axis, in units of the stream,
+    those of KINDS, the same of a random direction, and AS_FAR, a move along
+    that direction by the distance of the flip; `base[example]` unedited,
+    `coordinate[layer, example]` on the axis, in units of the stream,
     `size[layer]`, the axis' singular value, and `plural[example]`.
   """
   began = time.perf_counter()
-  edits = [*KINDS, *(f"random {kind}" for kind in KINDS)]
+  edits = [*KINDS, *(f"random {kind}" for kind in KINDS), AS_FAR]
   streams = last_streams(model, test)
-  rows = np.stack(
-    [
-      [
-        one.projected(streams, kind)
-        for one in (axis, random_axis(axis, seed + axis.layer))
-        for kind in KINDS
-      ]
-      for axis in found
+
+  def edited(axis):
+    other = random_axis(axis, seed + axis.layer)
+    rows = [
+      one.projected(streams, kind) for one in (axis, other) for kind in KINDS
     ]
-  )
+    return [*rows, axis.moved_as_far(streams, other)]
+
+  rows = np.stack([edited(axis) for axis in found])
   margin_nats = margins_after(model, test, rows)
   coordinate = np.stack([axis.coordinates(streams) for axis in found])
   nats = {"long_name": "plural less singular", "units": "nats"}
@@ -112,9 +114,21 @@ def layer_rows(found: xr.Dataset) -> list[dict[str, Any]]:
   return rows
 
 
-def best_layer(rows: Sequence[dict[str, Any]]) -> int:
-  """The layer whose flip reverses the margin most, on the prompts measured."""
-  return min(rows, key=lambda row: row["flip"])["layer"]
+def flip_aucs(
+  model: LoadedModel, found: Sequence[Axis], pairs: PromptPairs
+) -> list[float]:
+  """The AUC under each axis' flip, by which a layer is chosen.
+
+  Args:
+    model: with a tokenizer.
+    found: of `axes`, one a layer.
+    pairs: prompts with attractors; other ones than those on which the chosen
+      layer is told, since the best of many is the best by chance as well.
+  """
+  streams = last_streams(model, pairs)
+  rows = np.stack([[axis.projected(streams, "flip")] for axis in found])
+  plural = is_plural(pairs)
+  return [auc(nats, plural) for nats in margins_after(model, pairs, rows)[:, 0]]
 
 
 def knob_fit(coordinates: np.ndarray, margin_nats: np.ndarray) -> dict:
@@ -122,38 +136,3 @@ def knob_fit(coordinates: np.ndarray, margin_nats: np.ndarray) -> dict:
   a, b = np.polyfit(coordinates, margin_nats, 1)
   r = np.corrcoef(coordinates, margin_nats)[0, 1]
   return {"slope": float(a), "offset": float(b), "r2": float(r**2)}
-
-
-def agreement_of_models(
-  coordinates: dict[str, np.ndarray], prompts: dict[str, list[str]]
-) -> list[dict[str, Any]]:
-  """One row a pair of models: Spearman's rho of the same prompts' coordinates.
-
-  Args:
-    coordinates: model -> `[example]`.
-    prompts: model -> their texts, which a model's tokenizer has a say in.
-
-  Returns:
-    The pairs, with how many texts both models have; NaN for fewer than three.
-  """
-  names = list(coordinates)
-  return [
-    {"models": f"{a} {b}"}
-    | _rank_agreement(
-      dict(zip(prompts[a], coordinates[a], strict=True)),
-      dict(zip(prompts[b], coordinates[b], strict=True)),
-    )
-    for i, a in enumerate(names)
-    for b in names[i + 1 :]
-  ]
-
-
-def _rank_agreement(a: dict[str, float], b: dict[str, float]) -> dict[str, Any]:
-  """Of the texts that both have."""
-  both = [text for text in a if text in b]
-  found = float("nan")
-  if len(both) >= 3:
-    found = rank_correlation(
-      np.array([a[text] for text in both]), np.array([b[text] for text in both])
-    )
-  return {"prompts": len(both), "spearman": found}

@@ -8,65 +8,24 @@ all layers at once.
 
 import dataclasses
 import functools
-from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headjax.checks import check, check_choice
+from headjax.checks import check
 from headjax.geometry.cores import Core, Moments
 from headjax.interventions import chunks
 from headjax.interventions.projections import adding, only_where
 from headjax.interventions.sweep import PRECISION
 from headjax.models.compiling import fast_jit
-from headjax.models.config import ModelConfig
-from headjax.models.decoder import Decoder, run, unembed_tokens
+from headjax.models.decoder import run
 from headjax.models.layers import wide
 from headjax.models.load import LoadedModel
 from headjax.models.prompts import check_prompts
-from headjax.models.sites import Edits, available
-
-SITES = (
-  "attn_out", "k", "mlp_out", "q", "resid_mid", "resid_post", "resid_pre", "v",
-  "z",
-)  # fmt: skip
-
-
-@flax.struct.dataclass
-class Outputs:
-  """What a task asks of the logits: sums of those of some tokens.
-
-  Attributes:
-    tokens: `[m]` int ids.
-    mixing: `[outputs, m]`, the factor of each logit in each output.
-  """
-
-  tokens: jax.Array
-  mixing: jax.Array
-
-  def __call__(self, model: Decoder, params: Any, resid: jax.Array):
-    """`[..., outputs]` of the final stream `[..., d_model]`."""
-    lead, m = resid.shape[:-1], len(self.tokens)
-    repeated = jnp.broadcast_to(resid, (m, *resid.shape))
-    ids = self.tokens.reshape((m,) + (1,) * len(lead))
-    logits = unembed_tokens(
-      model, params, repeated, jnp.broadcast_to(ids, (m, *lead))
-    )
-    mixing = self.mixing.astype(logits.dtype)
-    return jnp.einsum("m...,km->...k", logits, mixing)
-
-
-def each(n: int) -> Outputs:
-  """The logits of tokens 0 .. n - 1, one output each."""
-  return Outputs(np.arange(n, dtype=np.int32), np.eye(n, dtype=np.float32))
-
-
-def margin(plus: list[int], minus: list[int]) -> Outputs:
-  """One output: the sum of some logits less that of others."""
-  signs = np.repeat([1.0, -1.0], [len(plus), len(minus)]).astype(np.float32)
-  return Outputs(np.array([*plus, *minus], np.int32), signs[None])
+from headjax.models.sites import Edits
+from headjax.studies.cores.activations import check_site, portions
+from headjax.studies.cores.outputs import Outputs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -124,20 +83,15 @@ def extract(
   check_site(config, site)
   tokens, lengths = check_prompts(config, tokens, lengths)
   rows, at = _samples(lengths, every_position, jacobians, seed)
-  examples = min(examples, len(tokens))
   sums = None
+  for H, valid in portions(
+    model, tokens, lengths, site, every_position, examples
+  ):
+    sums = sums or [Moments(H.shape[-1]) for _ in range(config.n_layers)]
+    for one, layer in zip(sums, H, strict=True):
+      one.add_activations(layer[valid])
   with jax.default_matmul_precision(PRECISION):
-    for index, place in chunks.slices(len(tokens), examples):
-      H, valid = _activations(
-        model.model, model.params, tokens[index], lengths[index], site=site,
-        every=every_position,
-      )  # fmt: skip
-      size = place.stop - place.start
-      H, valid = np.asarray(H)[:, :size], np.asarray(valid)[:size]
-      sums = sums or [Moments(H.shape[-1]) for _ in range(config.n_layers)]
-      for one, layer in zip(sums, H, strict=True):
-        one.add_activations(layer[valid])
-    for index, place in chunks.slices(len(rows), examples):
+    for index, place in chunks.slices(len(rows), min(examples, len(tokens))):
       some = rows[index]
       J = _derivatives(
         model.model, model.params, tokens[some], lengths[some], at[index],
@@ -148,81 +102,6 @@ def extract(
   return [
     Extracted(x.core(), x.mean, x.covariance, x.n, x.n_jacobians) for x in sums
   ]
-
-
-def activations(
-  model: LoadedModel,
-  tokens: np.ndarray,
-  layer: int,
-  *,
-  site: str = "resid_post",
-  lengths: np.ndarray | None = None,
-  every_position: bool = False,
-  examples: int = 64,
-) -> np.ndarray:
-  """`[n, d]` activations of one layer; arguments as in `extract`.
-
-  Rows are those of valid positions, example after example.
-  """
-  check_site(model.config, site)
-  check_choice("layer", layer, range(model.config.n_layers))
-  tokens, lengths = check_prompts(model.config, tokens, lengths)
-  found, examples = [], min(examples, len(tokens))
-  with jax.default_matmul_precision(PRECISION):
-    for index, place in chunks.slices(len(tokens), examples):
-      H, valid = _activations(
-        model.model, model.params, tokens[index], lengths[index], site=site,
-        every=every_position,
-      )  # fmt: skip
-      size = place.stop - place.start
-      found.append(np.asarray(H[layer])[:size][np.asarray(valid)[:size]])
-  return np.concatenate(found).astype(np.float64)
-
-
-def outputs_under(
-  model: LoadedModel,
-  tokens: np.ndarray,
-  outputs: Outputs,
-  edits: Edits = Edits(),
-  *,
-  lengths: np.ndarray | None = None,
-  every_position: bool = False,
-  examples: int = 64,
-) -> np.ndarray:
-  """The outputs while a forward is edited.
-
-  Args:
-    model: from `load_model`, or one that was just trained.
-    tokens: `[example, pos]` ids, padded on the right.
-    outputs: of the task.
-    edits: of sites with the axes batch and position; with `every_position`
-      they hold everywhere, otherwise at the last position only.
-    lengths: `[example]`, in tokens; None means the full width.
-    every_position: whether all positions are asked, or the last.
-    examples: at once.
-
-  Returns:
-    `[example, outputs]`, or `[example, pos, outputs]` of every position.
-  """
-  tokens, lengths = check_prompts(model.config, tokens, lengths)
-  found, examples = [], min(examples, len(tokens))
-  with jax.default_matmul_precision(PRECISION):
-    for index, place in chunks.slices(len(tokens), examples):
-      values = _outputs(
-        model.model, model.params, tokens[index], lengths[index], outputs,
-        edits, every=every_position,
-      )  # fmt: skip
-      found.append(np.asarray(values)[: place.stop - place.start])
-  return np.concatenate(found)
-
-
-def check_site(config: ModelConfig, site: str) -> None:
-  """Fails unless a model has a site, with a vector at every position."""
-  check_choice("site", site, SITES)
-  why = available(config)[site]
-  check(
-    not why, "site", f"{site}, {why}", "one that there is", "choose another"
-  )
 
 
 def _samples(lengths, every_position, jacobians, seed):
@@ -242,28 +121,11 @@ def _samples(lengths, every_position, jacobians, seed):
   return rows, rng.integers(0, last + 1) if every_position else last
 
 
-def _mask(tokens, lengths):
-  return jnp.arange(tokens.shape[1])[None] < lengths[:, None]
-
-
-@functools.partial(fast_jit, static_argnames=("model", "site", "every"))
-def _activations(model, params, tokens, lengths, *, site, every):
-  """`[layer, batch, pos, d]` and the valid ones; of the last, pos is 1."""
-  valid = _mask(tokens, lengths)
-  _, acts = run(model, params, tokens, key_valid=valid)
-  H = getattr(acts, site)
-  H = H.reshape(*H.shape[:3], -1).astype(wide(H.dtype))
-  if every:
-    return H, valid
-  last = (lengths - 1)[None, :, None, None]
-  return jnp.take_along_axis(H, last, axis=2), valid[:, :1]
-
-
 @functools.partial(fast_jit, static_argnames=("model", "site"))
 def _derivatives(model, params, tokens, lengths, at, outputs, *, site):
   """`[layer, batch, outputs, d]`."""
-  config, valid = model.config, _mask(tokens, lengths)
-  here = jnp.arange(tokens.shape[1])[None] == at[:, None]
+  config, line = model.config, jnp.arange(tokens.shape[1])[None]
+  valid, here = line < lengths[:, None], line == at[:, None]
   heads = site in ("q", "k", "v", "z")
   key = config.d_key if site in ("q", "k") else config.d_head
   tail = (config.n_heads, key) if heads else (config.d_model,)
@@ -283,16 +145,3 @@ def _derivatives(model, params, tokens, lengths, at, outputs, *, site):
   J = jax.lax.map(lambda one: pull(jnp.broadcast_to(one, found.shape))[0], ones)
   J = J.reshape(*J.shape[:3], -1).astype(wide(dtype))
   return jnp.moveaxis(J, 0, 2)
-
-
-@functools.partial(fast_jit, static_argnames=("model", "every"))
-def _outputs(model, params, tokens, lengths, outputs, edits, *, every):
-  valid = _mask(tokens, lengths)
-  if not every:
-    last = (lengths - 1)[:, None]
-    here = jnp.arange(tokens.shape[1])[None] == last
-    edits = only_where(edits, here)
-  resid, _ = run(model, params, tokens, edits, key_valid=valid)
-  if not every:
-    resid = jnp.take_along_axis(resid, last[..., None], axis=1)[:, 0]
-  return outputs(model, params, resid)

@@ -20,14 +20,10 @@ from headjax.data import markov as chain
 from headjax.geometry.operators import Operator, dynamics, eigenvalue_error
 from headjax.models.load import LoadedModel
 from headjax.models.sites import Edits
-from headjax.studies.cores.extract import (
-  Extracted,
-  activations,
-  each,
-  extract,
-  outputs_under,
-)
+from headjax.studies.cores.activations import activations
+from headjax.studies.cores.extract import Extracted, extract
 from headjax.studies.cores.members import Setup, as_models, epoch_rows
+from headjax.studies.cores.outputs import each, outputs_under
 from headjax.studies.cores.validate import controls, curve
 
 SHARE = 0.999  # of the squared singular values, by which the rank is chosen

@@ -11,6 +11,9 @@ Source: paper D, modular addition. See `configs/cores.py` for how the models
   differ from the paper's.
 """
 
+import functools
+import os
+import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,14 +29,11 @@ from headjax.geometry.operators import (
 )
 from headjax.models.load import LoadedModel
 from headjax.models.sites import Edits
-from headjax.studies.cores.extract import (
-  Extracted,
-  activations,
-  each,
-  extract,
-  outputs_under,
-)
+from headjax.studies.cores.activations import activations
+from headjax.studies.cores.extract import Extracted, extract
 from headjax.studies.cores.members import Setup, as_models, epoch_rows
+from headjax.studies.cores.outputs import each, outputs_under
+from headjax.studies.cores.progress import Progress
 from headjax.studies.cores.validate import first_rank
 
 SHARE = 0.99  # of the squared singular values, by which the rank is chosen
@@ -71,7 +71,11 @@ def measured_epochs(train: Any) -> list[int]:
 
 
 def moments(
-  setup: Setup, p: int, epochs: Sequence[int], branch: int = 0
+  setup: Setup,
+  p: int,
+  epochs: Sequence[int],
+  branch: int = 0,
+  folder: str | os.PathLike | None = None,
 ) -> Iterator[Moment]:
   """Trains all members and stops at some epochs, with and without decay.
 
@@ -81,26 +85,37 @@ def moments(
     epochs: ascending, at which there is a moment; the branch is among them.
     branch: epoch from which copies without weight decay go on, with a new
       optimiser, after all of the others; 0 means none.
+    folder: where the states are kept, each after its moment was used. A run
+      that finds some there goes on from the last one of either branch, whose
+      moment comes again. None keeps nothing.
   """
-  data = additions(p).train
-  ensemble = setup.ensemble(first=ANSWER)
-  start, kept = ensemble.init(), None
-  for state, epoch in _stops(ensemble, start, setup, data, epochs, 0):
-    yield Moment("decay", epoch, as_models(ensemble, state, setup.name))
-    if branch and epoch == branch:
-      kept = jax.tree.map(jnp.copy, state.params)
-  if kept is None:
-    return
+  about = f"{setup} p={p} epochs={list(epochs)} branch={branch}"
+
+  def keep(name):
+    if folder is not None:
+      return Progress(pathlib.Path(folder) / f"state-{name}.npz", about)
+
+  stops = functools.partial(_stops, setup, additions(p).train, epochs)
+  ensemble, copies = setup.ensemble(first=ANSWER), None
   free = setup.ensemble(first=ANSWER, weight_decay=np.zeros(1))
-  start = free.init().replace(params=kept)
-  later = [epoch for epoch in epochs if epoch > branch]
-  for state, epoch in _stops(free, start, setup, data, later, branch):
-    yield Moment("none", epoch, as_models(free, state, setup.name))
+  for state, epoch in stops(ensemble, ensemble.init(), 0, keep("decay")):
+    if branch and epoch == branch:
+      copies = free.init().replace(params=jax.tree.map(jnp.copy, state.params))
+      if folder is not None:
+        keep("none").save(copies, epoch=branch)
+    yield Moment("decay", epoch, as_models(ensemble, state, setup.name))
+  if branch:
+    for state, epoch in stops(free, copies, branch, keep("none")):
+      if epoch > branch:
+        yield Moment("none", epoch, as_models(free, state, setup.name))
 
 
-def _stops(ensemble, state, setup, data, epochs, begin):
-  """The states at some epochs."""
-  for end in epochs:
+def _stops(setup, data, epochs, ensemble, state, begin, keep):
+  """The states at some epochs, from the last one that was kept."""
+  found = keep.load(ensemble.init()) if keep else None
+  if found:
+    state, begin = found[0], found[1]["epoch"]
+  for end in [epoch for epoch in epochs if epoch >= begin]:
     if end > begin:
       rows = epoch_rows(
         setup.seeds, range(begin, end), len(data), setup.batch_size
@@ -108,6 +123,8 @@ def _stops(ensemble, state, setup, data, epochs, begin):
       state, _ = ensemble.advance(state, data, rows)
     begin = end
     yield state, end
+    if keep:
+      keep.save(state, epoch=end)
 
 
 class Subject:

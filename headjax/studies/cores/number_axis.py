@@ -6,6 +6,7 @@ between plural and singular verbs is one direction.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -20,12 +21,8 @@ from headjax.models.load import LoadedModel
 from headjax.models.prompts import check_prompts
 from headjax.models.sites import Edits
 from headjax.models.tokenizers import Tokenizer
-from headjax.studies.cores.extract import (
-  Outputs,
-  extract,
-  margin,
-  outputs_under,
-)
+from headjax.studies.cores.extract import extract
+from headjax.studies.cores.outputs import Outputs, margin, outputs_under
 
 EXAMPLES = 64  # at once
 VERBS = {"plural": (" are", " were"), "singular": (" is", " was")}
@@ -76,6 +73,13 @@ def verb_margin(tokenizer: Tokenizer) -> Outputs:
   return margin(ids["plural"], ids["singular"])
 
 
+def verb_logits(tokenizer: Tokenizer) -> Outputs:
+  """The logits of the two plural verbs, then those of the singular ones."""
+  ids = verb_tokens(tokenizer)
+  tokens = np.array([*ids["plural"], *ids["singular"]], np.int32)
+  return Outputs(tokens, np.eye(len(tokens), dtype=np.float32))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Axis:
   """The core of one layer at the last token, and its mean.
@@ -85,12 +89,15 @@ class Axis:
     direction: `[d_model, 1]`, towards the plural.
     mean: `[d_model]`, of the prompts that it was found on.
     size: its singular value.
+    separation: how far apart plural and singular subjects lie on it, on
+      average, in those prompts; in units of the stream.
   """
 
   layer: int
   direction: np.ndarray
   mean: np.ndarray
   size: float
+  separation: float
 
   def coordinates(self, streams: np.ndarray) -> np.ndarray:
     """`[example]`: where prompts lie on the axis, given `last_streams`."""
@@ -103,6 +110,11 @@ class Axis:
     changed = {"keep": on, "remove": h - on, "flip": h - 2 * on}
     return self.mean + changed[kind]
 
+  def moved_as_far(self, streams: np.ndarray, other: "Axis") -> np.ndarray:
+    """`[example, d_model]`: moved along another axis by the flip's distance."""
+    distance = -2 * self.coordinates(streams)
+    return streams[self.layer] + distance[:, None] * other.direction[:, 0]
+
   def edit(self, model: LoadedModel, kind: str) -> Edits:
     """The projection around the mean."""
     return project(
@@ -114,7 +126,7 @@ def last_streams(model: LoadedModel, pairs: PromptPairs) -> np.ndarray:
   """`[layer, example, d_model]`: every layer's output at the last token."""
   found = []
   with jax.default_matmul_precision(PRECISION):
-    for before, _, size in _prepared(model, pairs):
+    for before, _, size in prepared(model, pairs):
       found.append(np.asarray(before.streams, np.float64)[:, :size])
   return np.concatenate(found, axis=1)
 
@@ -132,7 +144,7 @@ def margins_after(
   """
   ask, parts = verb_margin(model.tokenizer), []
   with jax.default_matmul_precision(PRECISION):
-    for before, index, size in _prepared(model, pairs):
+    for before, index, size in prepared(model, pairs):
       found = []
       for layer, x in enumerate(rows):
         resid = last_row.finish(
@@ -143,7 +155,9 @@ def margins_after(
   return np.concatenate(parts, axis=-1)
 
 
-def _prepared(model, pairs):
+def prepared(
+  model: LoadedModel, pairs: PromptPairs
+) -> Iterator[tuple[last_row.Before, np.ndarray, int]]:
   """Yields the clean run of some prompts, which they are, and how many."""
   last_row.check_causal(model.config)
   tokens, lengths = check_prompts(model.config, pairs.clean, pairs.lengths)
@@ -174,13 +188,12 @@ def axes(model: LoadedModel, train: PromptPairs) -> list[Axis]:
       "one",
       "use more prompts, or another model",
     )
-    axis = Axis(
-      layer, one.core.span(1), one.mean, float(one.core.singular_values[0])
-    )
-    z = axis.coordinates(streams)
-    if z[plural].mean() < z[~plural].mean():
-      axis = dataclasses.replace(axis, direction=-axis.direction)
-    layers.append(axis)
+    direction, size = one.core.span(1), float(one.core.singular_values[0])
+    z = (streams[layer] @ direction)[:, 0]
+    apart = float(z[plural].mean() - z[~plural].mean())
+    if apart < 0:
+      direction, apart = -direction, -apart
+    layers.append(Axis(layer, direction, one.mean, size, apart))
   return layers
 
 

@@ -57,7 +57,28 @@ def power_law(
     return np.polyfit(np.log(x), np.log(y), 1)[0]
 
   found, low, high = _with_interval(times, field, exponent, seed)
-  return {"field": field, "exponent": found, "low": low, "high": high}
+  law = {"field": field, "exponent": found, "low": low, "high": high}
+  return law | censoring(times, field)
+
+
+def censoring(times: Sequence[GrokTime], field: str) -> dict[str, int]:
+  """What a fit over the points leaves out: `left out`, points without a median.
+
+  Args:
+    times: of all runs.
+    field: "p" or "weight_decay".
+
+  Returns:
+    `points` that enter, those `left out`, all `runs` and the `censored` ones.
+  """
+  rows = point_rows(times, field)
+  used = sum(row["delay"] > 0 for row in rows)
+  return {
+    "points": used,
+    "left out": len(rows) - used,
+    "runs": len(times),
+    "censored": sum(row["censored"] for row in rows),
+  }
 
 
 def inverse_decay(

@@ -13,7 +13,14 @@ from headjax.data.toy import Toy
 from headjax.interventions.projections import add, only_where
 from headjax.models.decoder import run, unembed
 from headjax.statistics.discrimination import auc
-from headjax.studies.cores import agreement, continuing, number_axis
+from headjax.studies.cores import (
+  agreement,
+  alike,
+  continuing,
+  number_axis,
+  steering,
+  turning,
+)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +86,28 @@ def test_rows_say_what_every_edit_does(model, pairs, axes, tmp_path):
         assert row[name + kind] == auc(here, plural)
   moved = found["margin"].sel(edit="flip") - found["margin"].sel(edit="remove")
   assert np.abs(moved).max() > 1e-3
-  assert agreement.best_layer([{"layer": 3, "flip": 0.2},
-                               {"layer": 5, "flip": 0.1}]) == 5  # fmt: skip
+  flips = agreement.flip_aucs(model, axes, pairs)
+  assert flips == [row["flip"] for row in rows]
+
+
+def test_the_control_moves_as_far_as_the_flip(model, pairs, axes):
+  streams = number_axis.last_streams(model, pairs)
+  for axis in axes:
+    other = number_axis.random_axis(axis, 1)
+    here = streams[axis.layer]
+    far = np.linalg.norm(axis.projected(streams, "flip") - here, axis=1)
+    moved = axis.moved_as_far(streams, other) - here
+    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), far, rtol=1e-9)
+    across = moved - np.outer(moved @ other.direction[:, 0], other.direction)
+    assert np.abs(across).max() < 1e-9
+
+
+def test_a_separation_is_between_the_means_of_the_numbers(model, pairs, axes):
+  plural = number_axis.is_plural(pairs)
+  for axis in axes:
+    z = axis.coordinates(number_axis.last_streams(model, pairs))
+    apart = z[plural].mean() - z[~plural].mean()
+    assert np.isclose(axis.separation, apart) and apart > 0
 
 
 def test_behind_the_last_block_the_kept_axis_is_all_of_the_margin(
@@ -100,46 +127,102 @@ def test_a_knob_is_a_line():
   assert np.allclose([found["slope"], found["offset"], found["r2"]], [3, 1, 1])
 
 
-def test_models_are_compared_by_rank():
-  z = np.array([0.1, 0.5, 0.9])
-  texts = {"a": ["x", "y", "w"], "b": ["w", "x", "y"], "c": ["x", "y", "v"]}
-  moved = z[[2, 0, 1]] ** 3
-  found = agreement.agreement_of_models({"a": z, "b": moved, "c": -z}, texts)
+def test_models_are_compared_on_what_both_can_write(model, pairs):
+  texts = alike.shared_texts([model.tokenizer] * 2, [pairs, pairs])
+  again = alike.as_pairs(model.tokenizer, texts)
+  assert again.clean.tolist() == pairs.clean.tolist()
+  assert again.condition.tolist() == pairs.condition.tolist()
+  assert again.answer.tolist() == pairs.answer.tolist()
+  unknown = {
+    "The zebra near the cabinets": False,
+    "The dog near the cats": True,
+  }
+  assert alike.written_by(model.tokenizer, unknown) == {
+    "The dog near the cats": True
+  }
+
+
+def test_models_are_compared_by_rank_within_the_numbers_too():
+  """Two axes that agree on the label alone agree on nothing within."""
+  rng, plural = np.random.default_rng(0), np.arange(80) % 2 == 0
+  z = 10 * plural + rng.normal(size=80)
+  noise = 10 * plural + rng.normal(size=80)
+  found = alike.pair_rows({"a": z, "b": z**3, "c": noise}, plural, draws=200)
   assert [row["models"] for row in found] == ["a b", "a c", "b c"]
-  assert [row["prompts"] for row in found] == [3, 2, 2]
-  assert np.isclose(found[0]["spearman"], 1)
-  assert np.isnan(found[1]["spearman"])
+  same, label, _ = found
+  assert np.isclose(same["spearman"], 1) and np.isclose(same["within"], 1)
+  assert label["spearman"] > 0.6 > 0.4 > label["permuted"]
+  assert abs(label["within"]) < label["permuted within"] < 0.4
+  table = alike.matrix_rows(found, ["a", "b", "c"], "spearman")
+  assert table[0]["model"] == "a" and table[2]["a"] == label["spearman"]
 
 
-def test_the_strength_follows_the_trial():
-  assert np.isclose(continuing.strength_for(2.0, 2.4, -1.0), -1.5)
-  assert continuing.strength_for(2.0, 2.0, -1.0) == 0
-  assert continuing.strength_for(2.0, 2.001, -1.0) == -50
+def test_the_smallest_move_that_reaches_what_is_wanted():
+  tried = np.array([0.0, 1, 2])
+  found = np.array([[1.0, 0, 0, 0], [2, 1, 0, 3], [3, 3, 0, -1]])
+  wanted = np.array([0.5, 2, 1, 1.5])
+  moves = steering.first_crossing(tried, found, wanted)
+  np.testing.assert_allclose(moves, [0, 1.5, 2, 0.5])
+
+
+def test_a_turn_reaches_the_other_number_and_its_control_is_as_far(
+  model, pairs, axes, tmp_path
+):
+  results.save(turning.turn(model, axes[-1], pairs, draws=2), tmp_path / "t.nc")
+  found = results.load(tmp_path / "t.nc")
+  plural = number_axis.is_plural(pairs)
+  strength, after = found["strength"].values, found["preference"]
+  assert (np.sign(strength)[strength != 0] == np.where(plural, -1, 1)[
+    strength != 0]).all()  # fmt: skip
+  reached = np.abs(strength) < steering.LARGEST
+  beyond = np.where(plural, -1, 1) * after.sel(along="core").values
+  assert reached.any() and (beyond[reached] > 0.8).all()
+  steer = steering.Steering(model, axes[-1])
+  steer.look(pairs.clean, pairs.lengths)
+  other = number_axis.random_axis(axes[-1], 1)
+  np.testing.assert_allclose(
+    after.sel(along="random 1").values,
+    steer.preferences(steer.moves(other, strength)[None])[0], atol=1e-3,
+  )  # fmt: skip
+  rows = turning.turned_rows(found)
+  assert [(r["subject"], r["along"]) for r in rows][:3] == [
+    ("singular", "none"), ("singular", "core"), ("singular", "random"),
+  ]  # fmt: skip
+  before = after.sel(along="none").values[~plural] > 0
+  assert rows[0]["prefers other"] == before.mean()
 
 
 def test_a_continuation_is_of_the_number_that_is_wanted(model, axes):
-  prompt = "The dog near the cats"
+  prompt, axis = "The dog near the cats", axes[-1]
   text, strengths = continuing.continue_as(
-    model, axes[-1], prompt, "plural", max_new=3
+    model, axis, prompt, "plural", along=axis, max_new=3
   )
   assert isinstance(text, str) and strengths.shape == (3,)
-  assert (strengths != 0).all()
-  plain, none = continuing.continue_as(model, None, prompt, "plural", max_new=3)
-  again, _ = continuing.continue_as(model, None, prompt, "singular", max_new=3)
+  plain, none = continuing.continue_as(
+    model, axis, prompt, "plural", along=None, max_new=3
+  )
+  again, _ = continuing.continue_as(
+    model, axis, prompt, "singular", along=None, max_new=3
+  )
   assert plain == again and not none.any()
+  verb, _ = continuing.continue_as(
+    model, axis, prompt, "plural", along=axis, verb_first=True, max_new=1
+  )
+  assert verb.strip() in {"are", "were", "is", "was"}
 
 
 def test_steering_is_an_edit_of_the_last_position(model, axes):
   ids = model.tokenizer.encode("The dog near the cats")
   tokens = np.zeros((1, 16), np.int32)
   tokens[0, : len(ids)] = ids
-  steer = continuing._Steering(model, axes[0])
-  steer.look(tokens, len(ids))
-  found = steer.logits([0.0, 2.5])
+  steer = steering.Steering(model, axes[0])
+  steer.look(tokens, np.array([len(ids)]))
+  found = steer.logits(steer.moves(axes[0], np.array([[0.0], [2.5]])))[:, 0]
   here = np.zeros((1, len(ids)), bool)
   here[0, -1] = True
   for strength, row in zip((0.0, 2.5), found, strict=True):
-    move = add(model.config, 0, strength * axes[0].direction[:, 0])
+    far = strength * axes[0].separation
+    move = add(model.config, 0, far * axes[0].direction[:, 0])
     edits = only_where(move, jnp.asarray(here))
     prompt = jnp.asarray(tokens[:, : len(ids)])
     resid, _ = run(model.model, model.params, prompt, edits)
@@ -150,6 +233,6 @@ def test_steering_is_an_edit_of_the_last_position(model, axes):
 
 def test_bad_input_is_refused(model, axes, pairs):
   with pytest.raises(ValueError, match="number: got 'dual'"):
-    continuing.continue_as(model, None, "The", "dual")
+    continuing.continue_as(model, axes[0], "The", "dual", along=None)
   with pytest.raises(ValueError, match="pairs: got no conditions"):
     number_axis.with_attractor(dataclasses.replace(pairs, condition=None))

@@ -19,13 +19,9 @@ from headjax.geometry.cores import core_from_rows, random_core
 from headjax.interventions.projections import add, project
 from headjax.models.decoder import run, unembed
 from headjax.models.sites import Edit, Edits
-from headjax.studies.cores.extract import (
-  activations,
-  each,
-  extract,
-  margin,
-  outputs_under,
-)
+from headjax.studies.cores.activations import activations
+from headjax.studies.cores.extract import extract
+from headjax.studies.cores.outputs import each, margin, outputs_under
 
 CASES = {
   "gpt2": GPT2,

@@ -1,11 +1,13 @@
 """Is there a time for every seed at every weight decay?"""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from configs import base
 from configs.cores import get_config
-from headjax.studies.cores import modular
+from headjax.studies.cores import grokking, modular
 from headjax.studies.cores.grokking import GrokTime, grok_times
 from headjax.studies.cores.members import setup
 
@@ -34,6 +36,26 @@ def test_times_are_of_every_seed_at_every_decay():
   ]  # fmt: skip
   assert all(np.isnan(t.test_epoch) and t.delay == np.inf for t in found)
   assert {t.epochs for t in found} == {10}
+
+
+@pytest.mark.slow
+def test_times_of_a_stopped_training_are_those_of_a_whole_one(tmp_path):
+  whole = grok_times(small(), P, [0.5], 5, tmp_path / "whole.npz")
+  short = dataclasses.replace(small(), epochs=10)
+  path = tmp_path / "cut.npz"
+  with pytest.MonkeyPatch.context() as patch:
+    saved = grokking.Progress.save
+
+    def stop(*args, **kwargs):
+      saved(*args, **kwargs)
+      raise KeyboardInterrupt
+
+    patch.setattr(grokking.Progress, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+      grok_times(short, P, [0.5], 5, path)
+  assert repr(grok_times(short, P, [0.5], 5, path)) == repr(whole)
+  one, two = np.load(tmp_path / "whole.npz"), np.load(path)
+  assert all((one[name] == two[name]).all() for name in one.files)
 
 
 @pytest.mark.slow

@@ -47,6 +47,14 @@ def test_censored_runs_are_longer_than_any():
   assert row["censored"] == 2 and np.isnan(row["delay"])
 
 
+def test_a_fit_says_what_it_leaves_out():
+  times = by_decay(spread=0)
+  times[:3] = [one._replace(test_epoch=float("nan")) for one in times[:3]]
+  found = sweeps.power_law(times, "weight_decay")
+  told = {k: found[k] for k in ("points", "left out", "runs", "censored")}
+  assert told == {"points": 3, "left out": 1, "runs": 20, "censored": 3}
+
+
 def test_one_point_is_no_law():
   with pytest.raises(ValueError, match="sweep: got 1 points"):
     sweeps.power_law([run()], "p")

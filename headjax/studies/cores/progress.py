@@ -1,0 +1,94 @@
+"""Where does a stopped training go on? At its last saved state, bit for bit.
+
+A file holds the arrays of all members and a few facts. It is replaced as a
+whole, so that a run which is killed at any time leaves one that can be read;
+what is trained afterwards depends on nothing else. A run of other settings is
+refused.
+"""
+
+import json
+import os
+import pathlib
+import zipfile
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headjax.checks import check, fail
+from headjax.files import atomic
+
+FACTS = "facts"
+
+
+class Progress:
+  """The file of one training.
+
+  Attributes:
+    path: of the file, which need not exist.
+    settings: what the training is.
+  """
+
+  def __init__(self, path: str | os.PathLike, settings: str):
+    """Reads nothing yet.
+
+    Args:
+      path: of the file, `.npz`.
+      settings: all that shapes the numbers, as text.
+    """
+    self.path, self.settings = pathlib.Path(path), settings
+
+  def save(self, state: Any, **facts: Any) -> None:
+    """Replaces what was saved.
+
+    Args:
+      state: a tree of arrays.
+      **facts: JSON values.
+    """
+    leaves = {
+      str(i): np.asarray(x) for i, x in enumerate(jax.tree.leaves(state))
+    }
+    content = json.dumps({"settings": self.settings} | facts)
+    with atomic(self.path) as part, open(part, "wb") as file:
+      np.savez(file, **leaves, **{FACTS: np.array(content)})
+
+  def load(self, like: Any) -> tuple[Any, dict[str, Any]] | None:
+    """The state and the facts that were saved; None if nothing was.
+
+    Args:
+      like: a state of the same structure, of which only the shapes are used.
+
+    Raises:
+      ValueError: the file is damaged, or of other settings.
+    """
+    if not self.path.exists():
+      return None
+    try:
+      with open(self.path, "rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        arrays = {name: loaded[name] for name in loaded.files}
+      facts = json.loads(str(arrays.pop(FACTS)))
+    except (
+      OSError, EOFError, AttributeError, KeyError, ValueError,
+      zipfile.BadZipFile,
+    ) as bad:  # fmt: skip
+      fail(self.path, bad, "a saved training", "remove the file to start anew")
+    check(
+      facts.pop("settings", None) == self.settings,
+      self.path,
+      "a training of other settings",
+      "the same command as before",
+      "choose another --out",
+    )
+    wanted, tree = jax.tree.flatten(like)
+    found = [arrays.get(str(i)) for i in range(len(wanted))]
+    fits = len(arrays) == len(wanted) and all(
+      x is not None and (x.shape, x.dtype) == (y.shape, y.dtype)
+      for x, y in zip(found, wanted, strict=True)
+    )
+    check(
+      fits, self.path, "other arrays", "those of this training",
+      "remove the file to start anew",
+    )  # fmt: skip
+    return tree.unflatten([jnp.asarray(x) for x in found]), facts
