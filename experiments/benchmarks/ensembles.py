@@ -11,11 +11,13 @@ import time
 import numpy as np
 
 from configs.cores import get_config
+from experiments.benchmarks.measure import Compilations, MatrixRate
 from headjax import command_line
 from headjax.checks import check
 from headjax.reports.rows import text_table
 from headjax.studies.cores.members import setup
 from headjax.training.ensembles import WAYS, Ensemble
+from headjax.training.utilisation import step_madds
 
 
 def parse(argv):
@@ -46,33 +48,63 @@ def main(argv):
   shape = (4 * found.batch_size, found.model.n_ctx + 1)
   data = rng.integers(0, found.model.d_vocab, shape)
   rows = rng.integers(0, len(data), (args.steps, found.batch_size))
-  table, first = [], {}
-  for n in args.seeds:
-    for way in WAYS:
-      compile_s, step_s = measure(found, n, way, data, rows, args.repeats)
-      first.setdefault(way, step_s / n)
-      table.append(
-        {
-          "way": way,
-          "seeds": n,
-          "first call, s": compile_s,
-          "step, ms": 1e3 * step_s,
-          "over S x one": step_s / (n * first[way]),
-          "loss rows a second": n * data.shape[1] * len(rows[0]) / step_s,
-        }
-      )
+  first = 1 if own else 0  # sums are asked at their last position alone
+  cases = [Case(found, n, way, first, data, rows)
+           for n in args.seeds for way in WAYS]  # fmt: skip
+  rate, rates = MatrixRate(), []
+  for _ in range(args.repeats):  # in turns, since other work comes and goes
+    rates.append(rate.measure(0.3))
+    for case in cases:
+      case.measure()
+  table = table_rows(cases, float(np.median(rates)), args.steps, found)
+  print(f"median of {args.repeats}, in turns; matrices at "
+        f"{np.median(rates) / 1e9:.1f} G multiply-adds a second")  # fmt: skip
   print(text_table(table, table[0]))
 
 
-def measure(found, n, way, data, rows, repeats):
-  """Seconds of the first call, and of a step in the fastest of the others."""
-  ensemble = Ensemble(found.model, found.optimizer, np.arange(n), way=way)
-  times, state = [], ensemble.init()
-  for _ in range(repeats + 1):
+class Case:
+  """So many seeds, in one of the ways."""
+
+  def __init__(self, found, n, way, first, data, rows):
+    """Compiles, in the first call."""
+    self.n, self.way, self.data, self.rows = n, way, data, rows
+    self.ensemble = Ensemble(
+      found.model, found.optimizer, np.arange(n), way=way, first=first
+    )
+    self.state, self.times = self.ensemble.init(), []
+    with Compilations() as compiled:
+      self.first_s = self._call()
+    self.programs = compiled.count("")
+
+  def measure(self):
+    """One more call."""
+    self.times.append(self._call())
+
+  def _call(self):
     start = time.perf_counter()
-    state, _ = ensemble.advance(state, data, rows)
-    times.append(time.perf_counter() - start)
-  return times[0], min(times[1:]) / len(rows)
+    self.state, _ = self.ensemble.advance(self.state, self.data, self.rows)
+    return time.perf_counter() - start
+
+
+def table_rows(cases, rate, steps, found):
+  """One row a case; one seed in the same way is the measure of the others."""
+  step_s = {(c.way, c.n): float(np.median(c.times)) / steps for c in cases}
+  least = min(case.n for case in cases)
+  madds = step_madds(found.model, found.batch_size)
+  return [
+    {
+      "way": case.way,
+      "seeds": case.n,
+      "programs": case.programs,
+      "first call, s": case.first_s,
+      "step, ms": 1e3 * step_s[case.way, case.n],
+      "over S x one": step_s[case.way, case.n]
+      / (case.n / least * step_s[case.way, least]),
+      "share of the matrix rate": case.n
+      * madds / step_s[case.way, case.n] / rate,
+    }
+    for case in cases
+  ]  # fmt: skip
 
 
 if __name__ == "__main__":

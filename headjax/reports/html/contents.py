@@ -99,7 +99,9 @@ def _add(found: Contents, source: Source, name: str, array) -> None:
   if heads.is_pairs(array):
     found.large.append((PAIR, source, name, None))
     return
-  found.drawn.append((source, name, heads.EXAMPLE in array.dims))
+  # Means of edges are an overview, and come after what was measured of heads.
+  single = heads.EXAMPLE in array.dims and "grouped" not in array.attrs
+  found.drawn.append((source, name, single))
 
 
 def _add_labels(found, source: Source, data: xr.Dataset, budget) -> None:

@@ -45,9 +45,14 @@ def head_map(source: Source, name: str, array: xr.DataArray) -> dict[str, Any]:
     "mean": packing.exact(mean),
     "low": None if low is None else packing.exact(low),
     "high": None if high is None else packing.exact(high),
-    "colour": colour(mean, array.attrs.get("units")),
+    "colour": colour(mean, _scaled(array)),
     "code": source.code(name, array) | _without_interval(array),
   }
+
+
+def _scaled(array: xr.DataArray) -> str | None:
+  """The unit its colours go by; means of edges are too small for one of nats."""
+  return None if "grouped" in array.attrs else array.attrs.get("units")
 
 
 def _without_interval(array: xr.DataArray) -> dict[str, None]:

@@ -69,7 +69,7 @@ def test_a_list_of_heads_is_laid_out_on_all_heads():
   assert found.attrs["list"] == [[3, 1], [0, 2]]
 
 
-def test_a_list_of_edges_or_with_a_head_twice_is_none_of_heads():
+def test_a_list_with_a_head_twice_is_none_of_heads_unless_of_edges():
   edges = listed([(0, 1), (1, 1)]).assign_coords(
     layer=("one", [2, 3]), head=("one", [0, 0])
   )

@@ -27,10 +27,12 @@ def save(path, model="m", task="sva", **arrays):
   if not arrays:
     effect = RANDOM.normal(size=(4, 2, 3))
     arrays["effect"] = (("example", "layer", "head"), effect, {"units": "nats"})
+  names = ("source_layer", "source_head", "layer", "head")
+  coords = {k: arrays.pop(k) for k in names if k in arrays}
   attrs = {results.MARK: "0", "model": model, "task": task, "n": np.nan}
   attrs |= {"model_digest": model, "pairs_digest": task}
   path.parent.mkdir(parents=True, exist_ok=True)
-  results.save(xr.Dataset(arrays, attrs=attrs), path)
+  results.save(xr.Dataset(arrays, coords, attrs), path)
 
 
 @pytest.fixture
@@ -113,6 +115,18 @@ def test_results_of_many_models_leave_room_for_figures_and_tables(folder):
   assert "heat maps: " in text
   least = len(page([folder], most_bytes=1).encode())
   assert "provenance of files" in page([folder], most_bytes=least + 30_000)
+
+
+def test_maps_of_edges_come_last_in_a_scale_of_their_own(folder):
+  ends = {n: ("edge", [0, 1]) for n in ("source_layer", "source_head")}
+  ends |= {n: ("edge", [1, 2]) for n in ("layer", "head")}
+  kl = (("example", "edge"), np.full((4, 2), 1e-6), {"units": "nats"})
+  save(folder / "a.nc", kl=kl, **ends)
+  effect, *edges = data_of(page([folder]))["maps"]
+  assert effect["array"] == "effect" and effect["colour"]["width"]
+  assert [e["array"] for e in edges] == ["kl by source", "kl by reader"]
+  for entry in edges:
+    assert entry["colour"] == {"limit": 1e-6, "signed": False, "width": None}
 
 
 def test_figures_are_inlined_in_few_colours(tmp_path):

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import GPT2, random_model
+from one_line import refusal
 
 from headjax import results
 from headjax.data.tasks import load_task
@@ -234,5 +235,10 @@ def test_steering_is_an_edit_of_the_last_position(model, axes):
 def test_bad_input_is_refused(model, axes, pairs):
   with pytest.raises(ValueError, match="number: got 'dual'"):
     continuing.continue_as(model, axes[0], "The", "dual", along=None)
+  for field, got in (("max_new", 0), ("top_k", 0), ("top_k", 10**9)):
+    with refusal(field, str(got)):
+      continuing.continue_as(
+        model, axes[0], "The", "plural", along=None, **{field: got}
+      )
   with pytest.raises(ValueError, match="pairs: got no conditions"):
     number_axis.with_attractor(dataclasses.replace(pairs, condition=None))

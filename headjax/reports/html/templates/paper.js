@@ -59,7 +59,8 @@ async function paperGroup(quantity, maps) {
 
 function paperMap(entry, chosen, mean, look) {
   const image = element("img", { alt: "", src: painted(mean, look) });
-  image.width = Math.min(150, 13 * mean[0].length);
+  const cell = Math.min(13, 150 / mean[0].length, 190 / mean.length);
+  image.width = Math.round(cell * mean[0].length);
   const names = [entry.model, entry.task].filter(Boolean);
   entry.switches.forEach(({ name, values }, k) => {
     names.push(`${name} ${values[chosen[k]]}`);
