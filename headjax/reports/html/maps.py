@@ -51,7 +51,7 @@ def head_map(source: Source, name: str, array: xr.DataArray) -> dict[str, Any]:
 
 
 def _scaled(array: xr.DataArray) -> str | None:
-  """The unit its colours go by; means of edges are too small for one of nats."""
+  """The unit its colours go by; means of edges are too small for nats."""
   return None if "grouped" in array.attrs else array.attrs.get("units")
 
 
