@@ -74,7 +74,7 @@ class Case:
     self.state, self.times = self.ensemble.init(), []
     with Compilations() as compiled:
       self.first_s = self._call()
-    self.programs = compiled.count("")
+    self.programs = compiled.count("local")
 
   def measure(self):
     """One more call."""
