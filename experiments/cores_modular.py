@@ -224,6 +224,8 @@ def show(field, times, out):
     else:
       fit = sweeps.critical_modulus(times)
       print(f"Omega = {fit['omega']:.0f} epochs, p_crit = {fit['p_crit']:.1f}")
+  if not known:
+    return  # nothing to draw
   panel = Panel(
     "time to grok", field, {"delay": "median of the seeds"},
     field.replace("_", " "), "epochs between shown and kept back", log="xy",

@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from headjax.statistics.rank_correlation import rank_correlation, within_groups
+from headjax.statistics.rank_correlation import (
+  permuted,
+  rank_correlation,
+  within_groups,
+)
 
 
 def slow_rho(x, y):
@@ -48,3 +52,14 @@ def test_the_median_is_over_groups_that_have_ranks():
 def test_no_group_is_left():
   found = within_groups([1, 1], [1, 2], [[0], [0]])
   assert np.isnan(found.median) and found[1:] == (0, 1, 0)
+
+
+def test_permutations_stay_within_their_group():
+  rng = np.random.default_rng(2)
+  x, groups = rng.normal(size=40), np.arange(40) % 2
+  found = permuted(x, rng.normal(size=40), groups, 2000, 0)
+  assert abs(found.mean()) < 0.02
+  # The mean of two independent rhos of 20, each with variance 1 / 19.
+  assert np.isclose(found.std(), np.sqrt(1 / 38), rtol=0.06)
+  assert np.isnan(permuted(x, groups, groups, 3, 0)).all()
+  assert np.isfinite(permuted(x, groups, np.zeros(40), 3, 0)).all()

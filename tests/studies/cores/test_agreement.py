@@ -160,10 +160,10 @@ def test_models_are_compared_by_rank_within_the_numbers_too():
 
 def test_the_smallest_move_that_reaches_what_is_wanted():
   tried = np.array([0.0, 1, 2])
-  found = np.array([[1.0, 0, 0, 0], [2, 1, 0, 3], [3, 3, 0, -1]])
-  wanted = np.array([0.5, 2, 1, 1.5])
+  found = np.array([[1.0, 0, 0, 0, 0], [2, 1, 0, 3, 0.9], [3, 3, 0, -1, 0.5]])
+  wanted = np.array([0.5, 2, 1, 1.5, 1])
   moves = steering.first_crossing(tried, found, wanted)
-  np.testing.assert_allclose(moves, [0, 1.5, 2, 0.5])
+  np.testing.assert_allclose(moves, [0, 1.5, 2, 0.5, 2])
 
 
 def test_a_turn_reaches_the_other_number_and_its_control_is_as_far(
