@@ -9,8 +9,8 @@ The code is one of up to 512 single words. Nothing but the first line tells it,
 so that the token after the question mark is right by retrieval alone. Any
 corpus can be the text; `Keys` puts the lines into the toy language.
 
-Source: paper B, key retrieval of its 51M model: both lines, 512 codes, the gap,
-and a tenth of the sequences. The line breaks and the choice of codes are ours.
+Source: paper B, key retrieval of its 51M model, in a tenth of the sequences; of
+  the lines themselves, `key_lines`.
 """
 
 import functools

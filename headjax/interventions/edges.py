@@ -138,9 +138,7 @@ def _sweep(batches: Batches, edges, calls, show: bool) -> np.ndarray:
     for part in batches:
       shared = edge_rows.prepared(model, params, part.batch, part.window)
       for index, place in chunks.slices(len(calls), together):
-        ends = [
-          _run(batches, shared, edges[calls[i][0]], params) for i in index
-        ]
+        ends = [_run(batches, shared, edges[calls[i][0]]) for i in index]
         found = edge_rows.measured(model, params, shared.metric, ends)
         for values, (_, own) in zip(
           np.asarray(found), calls[place], strict=False
@@ -150,12 +148,12 @@ def _sweep(batches: Batches, edges, calls, show: bool) -> np.ndarray:
   return kl
 
 
-def _run(batches: Batches, shared, edges, params) -> edge_rows.Ends:
+def _run(batches: Batches, shared, edges) -> edge_rows.Ends:
   """One call: edges into one layer."""
   model = batches.model.model
   layer, head, to, reader, letter = edges.astype(np.int32).T
   chosen = edge_rows.Edges(layer * model.config.n_heads + head, reader, letter)
-  return edge_rows.compiled(model, params, shared, to[0], chosen)
+  return edge_rows.compiled(model, batches.params, shared, to[0], chosen)
 
 
 def _even_size(groups: list[int], most: int) -> int:
