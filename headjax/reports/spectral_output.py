@@ -13,6 +13,7 @@ from headjax.reports.figures import save_figure
 from headjax.reports.rows import save_rows
 from headjax.studies.spectral import (
   development,
+  foretelling,
   screen,
   seeds,
   tables,
@@ -143,8 +144,20 @@ def about_model(name: str, found: xr.Dataset, made: Tables) -> Iterator[str]:
       if first := development.first_detection(made[f"recall_{kind}"]):
         when = f"step {first['step']} ({first['share']:.1%})"
       yield f"  two thirds of the final {kind} circuit: {when}"
+    if made.get(f"foretold_{kind}"):
+      yield f"  {kind} heads stand out, by {_foretold(made, kind)}"
   for row in made.get("shift", []):
     yield (
       f"  {row['kind']} after other data: Jaccard {row['jaccard']:.2f}"
       f" ({row['before'] or 'none'} -> {row['after'] or 'none'})"
     )
+
+
+def _foretold(made: Tables, kind: str) -> str:
+  """From which step each signal tells the final circuit."""
+  rows = made[f"foretold_{kind}"]
+  first = {s: foretelling.first_clear(rows, s) for s in foretelling.SIGNALS}
+  return ", ".join(
+    f"{signal}: {'never' if step is None else f'from step {step}'}"
+    for signal, step in first.items()
+  )

@@ -10,6 +10,7 @@ from headjax.checks import check
 from headjax.data.probes import PLAIN
 from headjax.studies.spectral import (
   development,
+  foretelling,
   screen,
   seeds,
   trajectory,
@@ -51,7 +52,7 @@ def of_measurement(found: xr.Dataset) -> dict[str, list[dict]]:
   for kind in KINDS:
     heads = screen.circuit(final, kind)
     tables[f"recall_{kind}"] = development.recall(found, kind)
-    tables[f"leads_{kind}"] = trajectory.leads(found, kind, heads)
+    tables[f"foretold_{kind}"] = foretelling.foretold(found, kind, heads)
     tables[f"along_{kind}"] = development.along(found, kind, heads)
   if (found.step.values > 0).sum() >= 2:
     tables["integral"] = trajectory.rows(found)

@@ -13,8 +13,6 @@ from headjax.checks import check
 from headjax.statistics import spectra
 from headjax.studies.spectral import screen
 
-_RISEN = 0.5  # of its largest value, from which on a ratio counts as risen
-
 
 def ordered(series: xr.Dataset) -> xr.Dataset:
   """The series in the order of its steps.
@@ -99,42 +97,3 @@ def rows(series: xr.Dataset) -> list[dict]:
     }
     for i, (layer, head) in enumerate(spectra.ranking(value))
   ]
-
-
-def leads(
-  series: xr.Dataset, kind: str, heads, *, threshold: float = screen.MEMBER
-) -> list[dict]:
-  """Whether the spectrum rises before the selectivity does, head by head.
-
-  Args:
-    series: of checkpoints.
-    kind: of keys.
-    heads: (layer, head) to look at, for instance the final circuit.
-    threshold: times the baseline from which on a head is selective.
-
-  Returns:
-    Rows with the first step at which the ratio has risen to half its largest
-    value of the run, the first at which the head is selective (None: never),
-    and whether the former comes first.
-  """
-  series = ordered(series)
-  ratio = series.ratio.sel(measure="entropy")
-  chosen = screen.selectivity(series).sel(kind=kind)
-  found = []
-  for layer, head in heads:
-    one = {"layer": layer, "head": head}
-    values = ratio.isel(one).values
-    risen = _first(series, values >= _RISEN * values.max())
-    selective = _first(series, chosen.isel(one).values >= threshold)
-    leading = None
-    if selective is not None:
-      leading = risen < selective
-    found.append(
-      one | {"risen": risen, "selective": selective, "leads": leading}
-    )
-  return found
-
-
-def _first(series: xr.Dataset, holds: np.ndarray) -> int | None:
-  """The first step at which something holds."""
-  return int(series.step.values[holds.argmax()]) if holds.any() else None

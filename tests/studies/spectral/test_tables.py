@@ -25,7 +25,8 @@ def test_a_series_has_them_all():
   assert made["integral"][0]["layer"] == 1
   assert [r["recall"] for r in made["recall_induction"]][-1] == 1
   assert len(made["along_induction"]) == 10
-  assert len(made["leads_induction"]) == 2 and made["leads_previous"] == []
+  assert len(made["foretold_induction"]) == 5
+  assert made["foretold_previous"] == []
   few = tables.of_measurement(series([0, 4]))
   assert "integral" not in few and "recall_induction" in few
 

@@ -52,14 +52,6 @@ def test_a_single_checkpoint_is_ranked_by_its_ratio():
   )
 
 
-def test_the_spectrum_leads_where_it_rises_first():
-  heads = [(1, 0), (1, 1), (0, 1)]
-  table = trajectory.leads(series(), "induction", heads)
-  assert [(r["risen"], r["selective"], r["leads"]) for r in table] == [
-    (20, 40, True), (80, 80, False), (0, None, None)
-  ]  # fmt: skip
-
-
 def test_series_are_joined_by_step():
   parts = [series().isel(step=[i]) for i in (2, 0)]
   joined = xr.concat(parts, "step")
