@@ -7,19 +7,17 @@ for the result of other weights, rows or settings.
 """
 
 import hashlib
-import io
 import json
 import os
 import pathlib
 import time
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from headjax.checks import fail
-from headjax.files import atomic
+from headjax.checks import check
+from headjax.files import read_arrays, write_arrays
 
 SECONDS = 5.0  # of work that may be lost
 
@@ -71,23 +69,21 @@ class KeptGroups:
     if self._path is None or len(self._values) == self._n_written:
       return
     groups = np.array([np.frombuffer(key, bool) for key in self._values])
-    with atomic(self._path) as part:
-      np.savez(part, groups=groups, values=np.stack([*self._values.values()]))
+    values = np.stack([*self._values.values()])
+    write_arrays(self._path, {"groups": groups, "values": values})
     self._n_written = len(self._values)
 
   def _read(self) -> dict[bytes, np.ndarray]:
-    if self._path is None or not self._path.exists():
+    if self._path is None:
       return {}
-    try:
-      # From memory: NumPy leaves a file open that it cannot read.
-      content = io.BytesIO(self._path.read_bytes())
-      with np.load(content, allow_pickle=False) as file:
-        groups, values = file["groups"], file["values"]
-    except (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile):
-      fail(
-        str(self._path),
-        "unreadable file",
-        "groups that an earlier call kept",
-        "remove it: they are measured again",
-      )
-    return {g.tobytes(): v for g, v in zip(groups, values, strict=True)}
+    said = (
+      "groups that an earlier call kept",
+      "remove it: they are measured again",
+    )
+    file = read_arrays(self._path, *said)
+    if file is None:
+      return {}
+    names = sorted(file)
+    check(names == ["groups", "values"], self._path, ", ".join(names), *said)
+    pairs = zip(file["groups"], file["values"], strict=True)
+    return {group.tobytes(): values for group, values in pairs}

@@ -9,15 +9,14 @@ refused.
 import json
 import os
 import pathlib
-import zipfile
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headjax.checks import check, fail
-from headjax.files import atomic
+from headjax.checks import check
+from headjax.files import read_arrays, write_arrays
 
 FACTS = "facts"
 
@@ -50,8 +49,7 @@ class Progress:
       str(i): np.asarray(x) for i, x in enumerate(jax.tree.leaves(state))
     }
     content = json.dumps({"settings": self.settings} | facts)
-    with atomic(self.path) as part, open(part, "wb") as file:
-      np.savez(file, **leaves, **{FACTS: np.array(content)})
+    write_arrays(self.path, leaves | {FACTS: np.array(content)})
 
   def load(self, like: Any) -> tuple[Any, dict[str, Any]] | None:
     """The state and the facts that were saved; None if nothing was.
@@ -62,18 +60,12 @@ class Progress:
     Raises:
       ValueError: the file is damaged, or of other settings.
     """
-    if not self.path.exists():
+    said = "a saved training", "remove the file to start anew"
+    arrays = read_arrays(self.path, *said)
+    if arrays is None:
       return None
-    try:
-      with open(self.path, "rb") as file:
-        loaded = np.load(file, allow_pickle=False)
-        arrays = {name: loaded[name] for name in loaded.files}
-      facts = json.loads(str(arrays.pop(FACTS)))
-    except (
-      OSError, EOFError, AttributeError, KeyError, ValueError,
-      zipfile.BadZipFile,
-    ) as bad:  # fmt: skip
-      fail(self.path, bad, "a saved training", "remove the file to start anew")
+    check(FACTS in arrays, self.path, "no facts", *said)
+    facts = json.loads(str(arrays.pop(FACTS)))
     check(
       facts.pop("settings", None) == self.settings,
       self.path,
@@ -87,8 +79,5 @@ class Progress:
       x is not None and (x.shape, x.dtype) == (y.shape, y.dtype)
       for x, y in zip(found, wanted, strict=True)
     )
-    check(
-      fits, self.path, "other arrays", "those of this training",
-      "remove the file to start anew",
-    )  # fmt: skip
+    check(fits, self.path, "other arrays", *said)
     return tree.unflatten([jnp.asarray(x) for x in found]), facts
