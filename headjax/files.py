@@ -1,16 +1,11 @@
 """How does a file get onto the disk? Whole, or not at all."""
 
 import contextlib
-import io
 import os
 import pathlib
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import numpy as np
 from etils import epath
-
-from headjax.checks import fail
 
 
 @contextlib.contextmanager
@@ -55,39 +50,3 @@ def write_text(path: epath.PathLike, text: str) -> None:
     return
   with atomic(path) as part:
     part.write_text(text)
-
-
-def write_arrays(
-  path: str | os.PathLike, arrays: Mapping[str, np.ndarray]
-) -> None:
-  """Writes arrays by name into one `.npz` file, whole or not at all."""
-  with atomic(path) as part:
-    np.savez(part, **arrays)
-
-
-def read_arrays(
-  path: str | os.PathLike, expected: str, remedy: str
-) -> dict[str, np.ndarray] | None:
-  """What `write_arrays` wrote; None where there is no file.
-
-  Args:
-    path: of the file.
-    expected: what it should be, and
-    remedy: what to do about a damaged one, for the message.
-
-  Raises:
-    ValueError: the file is damaged, or holds Python objects.
-  """
-  path = pathlib.Path(path)
-  if not path.exists():
-    return None
-  try:
-    # From memory: NumPy leaves a file open that it cannot read.
-    content = io.BytesIO(path.read_bytes())
-    with np.load(content, allow_pickle=False) as file:
-      return dict(file)
-  except (
-    AttributeError, EOFError, OSError, TypeError, ValueError,
-    zipfile.BadZipFile,
-  ):  # fmt: skip
-    fail(str(path), "unreadable file", expected, remedy)

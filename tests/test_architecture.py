@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # A module may import its own package and whatever stands further up.
 ORDER = [
   {"headjax.checks", "headjax.files", "headjax.outline"},
+  {"headjax.array_files"},
   {"headjax.geometry", "headjax.statistics"},
   {"headjax.models"},
   {"headjax.data"},

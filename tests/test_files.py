@@ -1,8 +1,6 @@
-import numpy as np
 import pytest
-from one_line import refusal
 
-from headjax.files import atomic, read_arrays, write_arrays
+from headjax.files import atomic
 
 
 def test_a_finished_block_puts_the_file_in_place(tmp_path):
@@ -24,19 +22,3 @@ def test_a_failed_block_leaves_the_old_file_and_no_other(tmp_path):
     raise KeyboardInterrupt
   assert path.read_text() == "old"
   assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_arrays_come_back_or_the_file_is_refused(tmp_path):
-  path = tmp_path / "new" / "arrays.npz"
-  told = "arrays of a test", "remove it"
-  assert read_arrays(path, *told) is None
-  write_arrays(path, {"a": np.arange(3), "text": np.array("x")})
-  found = read_arrays(path, *told)
-  assert found["a"].tolist() == [0, 1, 2] and str(found["text"]) == "x"
-  with open(path, "wb") as file:
-    np.save(file, np.arange(3))
-  with refusal(f"{path}: got unreadable file; expected arrays of a test"):
-    read_arrays(path, *told)
-  write_arrays(path, {"a": np.array([None])})
-  with refusal("unreadable file", "remove it"):
-    read_arrays(path, *told)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headjax.checks import check
-from headjax.files import read_arrays, write_arrays
+from headjax.array_files import read_arrays, write_arrays
 
 SECONDS = 5.0  # of work that may be lost
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from headjax.checks import check
-from headjax.files import read_arrays, write_arrays
+from headjax.array_files import read_arrays, write_arrays
 
 FACTS = "facts"
 
