@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from headjax.checks import check
 from headjax.array_files import read_arrays, write_arrays
+from headjax.checks import check
 
 SECONDS = 5.0  # of work that may be lost
 

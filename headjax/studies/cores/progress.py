@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from headjax.checks import check
 from headjax.array_files import read_arrays, write_arrays
+from headjax.checks import check
 
 FACTS = "facts"
 
