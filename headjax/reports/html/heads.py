@@ -24,8 +24,9 @@ def placed(data: xr.Dataset) -> dict[str, xr.DataArray]:
   Returns:
     Name -> array with dimensions `layer` and `head`, and others. An array of
     sources alone is one of heads; one over a list of heads is laid out on all
-    of them, NaN where the list has none, and says so in `listed`. One over a
-    list of edges becomes two: means over the edges that leave a head, and
+    of them, NaN where the list has none, and says so in `listed` (one of all
+    heads, for each of a list of sources, is one of pairs). One over a list of
+    edges becomes two: means over the edges that leave a head, and
     over those that reach it, which say so in `grouped`.
   """
   found = {}
@@ -105,14 +106,18 @@ def _laid_out(array: xr.DataArray, attrs: dict) -> xr.DataArray:
     shape = _grid(at, attrs)
     if len({*zip(*at.tolist(), strict=True)}) < at.shape[1]:
       continue
+    others = [d for d in array.dims if d != dim]
+    # Of every head, as each of a list acts on it: numbers of pairs.
+    axes = SOURCE if {*HEAD} & {*others} else HEAD
+    if {*axes} & {*others}:
+      continue
     values = np.moveaxis(array.values, array.dims.index(dim), -1)
     full = np.full((*values.shape[:-1], *shape), np.nan)
     full[..., at[0], at[1]] = values
-    others = [d for d in array.dims if d != dim]
     return xr.DataArray(
       full,
       {d: array.coords[d] for d in others if d in array.indexes},
-      (*others, *HEAD),
+      (*others, *axes),
       attrs=array.attrs | {"listed": str(dim), "list": at.T.tolist()},
     )
   return array

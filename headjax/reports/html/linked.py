@@ -31,7 +31,8 @@ def pair_values(source: Source, name: str, array: xr.DataArray) -> dict:
     `[*switches, source_layer, source_head, layer, head]`.
   """
   extra = [heads.EXAMPLE] if heads.EXAMPLE in array.dims else []
-  kept = array.astype(np.float64).mean([*heads.averaged(array), *extra])
+  averaged = [*heads.averaged(array), *extra]
+  kept = array.astype(np.float64).mean(averaged)
   axes = (*heads.SOURCE, *heads.HEAD)
   values = kept.transpose(*heads.switches(array), *axes)
   return source.labels(name) | {
@@ -43,7 +44,7 @@ def pair_values(source: Source, name: str, array: xr.DataArray) -> dict:
     "layers": heads.labels(array, "layer"),
     "heads": heads.labels(array, "head"),
     "values": packing.short(values.values),
-    "code": source.code(name, array),
+    "code": source.code(name, array) | {"mean": averaged},
   }
 
 

@@ -69,6 +69,25 @@ def test_a_list_of_heads_is_laid_out_on_all_heads():
   assert found.attrs["list"] == [[3, 1], [0, 2]]
 
 
+def test_all_heads_for_each_of_a_list_of_sources_are_pairs(tmp_path):
+  changed = array("one", "example", "layer", "head", one=2)
+  data = of(changed=changed).assign_coords(
+    source_layer=("one", [1, 0]), source_head=("one", [2, 1])
+  )
+  [found] = heads.placed(data).values()
+  assert heads.is_pairs(found) and {*heads.HEAD} <= {*found.dims}
+  place = {"source_layer": 1, "source_head": 2}
+  np.testing.assert_array_equal(found[place], changed[0])
+  assert np.isnan(found[{"source_layer": 0, "source_head": 0}]).all()
+  entry = linked.pair_values(source(tmp_path), "changed", found)
+  values = unpack(entry["values"])
+  mean = changed[1].mean("example")
+  np.testing.assert_allclose(values[0, 1], mean, rtol=1e-3, atol=1e-3)
+  code = entry["code"]
+  assert (code["listed"], code["list"]) == ("one", [[1, 2], [0, 1]])
+  assert code["mean"] == ["example"]
+
+
 def test_a_list_with_a_head_twice_is_none_of_heads_unless_of_edges():
   edges = listed([(0, 1), (1, 1)]).assign_coords(
     layer=("one", [2, 3]), head=("one", [0, 0])

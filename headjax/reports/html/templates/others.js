@@ -32,7 +32,10 @@ async function drawPairs(view, parts, pairs, scale, memory) {
     const names = memory.reads
       ? ["layer", "head"]
       : ["source_layer", "source_head"];
-    const call = { ...entry, code: { ...entry.code, axes: names } };
+    // A list is one of sources, and readers are chosen by their place.
+    const listed = memory.reads ? null : entry.code.listed;
+    const code = { ...entry.code, axes: names, listed };
+    const call = { ...entry, code };
     recompute(again, [arrayCall(call, memory.chosen, view.head)]);
   };
   memory.pair = Math.min(memory.pair ?? 0, pairs.length - 1);
