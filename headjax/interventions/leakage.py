@@ -45,9 +45,10 @@ class Leakage(NamedTuple):
   """Shares of energy from every head to every later one.
 
   Attributes:
-    share: `[input, source_layer, source_head, layer, head]`, measured; NaN for
-      heads that are not later and for sources that change nothing.
-    isotropic: of the same axes, for changes spread evenly over the write
+    share: `[..., input, source_layer, source_head, layer, head]`, measured,
+      led by the axes of the covariances if they are several; NaN for heads
+      that are not later and for sources that change nothing.
+    isotropic: of the last five axes, for changes spread evenly over the write
       space: PK divided by its dimension.
   """
 
@@ -96,10 +97,13 @@ def change_covariance(
 def leakage(model: LoadedModel, covariance: np.ndarray) -> Leakage:
   """How much of each head's changes every later head can read.
 
+  Nearly all of the work depends on the weights alone: ask for all tasks or
+  splits of a model in one call.
+
   Args:
     model: from `load_model`.
-    covariance: `[layer, head, d_head, d_head]` of the changes, from
-      `change_covariance`.
+    covariance: `[..., layer, head, d_head, d_head]` of the changes, from
+      `change_covariance`, or several of them stacked.
 
   Returns:
     The shares; inputs in the order of `spaces.inputs`.
@@ -114,22 +118,37 @@ def leakage(model: LoadedModel, covariance: np.ndarray) -> Leakage:
   W_O = weights.per_query_head(params, config, "W_O")
   with np.errstate(invalid="ignore", divide="ignore"):
     unit = covariance / energy.energy(W_O, covariance)[..., None, None]
-  forms = np.stack([unit, energy.isotropic_covariance(W_O)], axis=1)
-  forms = jnp.asarray(forms, W_O.dtype)
-  letters = spaces.inputs(config)
-  n_layers, n_heads = config.n_layers, config.n_heads
-  shape = (2, len(letters), n_layers, n_heads, n_layers, n_heads)
-  found = np.full(shape, np.nan)
-  for i, letter in enumerate(letters):
-    reads = spaces.read_spaces(
-      params, config, letter, folded=True, basis=energy.gram_basis
-    )
-    for source in range(n_layers):
-      for layer in range(source + 1, n_layers):
-        found[:, i, source, :, layer] = energy.received(
-          W_O[source], forms[source], reads.columns[layer]
-        )
-  return Leakage(*found)
+  even = energy.isotropic_covariance(W_O)
+  forms = np.stack([*unit.reshape(-1, *even.shape), even], axis=1)
+  found = np.stack(
+    [_received(params, config, x, W_O, forms) for x in spaces.inputs(config)], 1
+  )
+  return Leakage(
+    found[:-1].reshape(*unit.shape[:-4], *found.shape[1:]), found[-1]
+  )
+
+
+def _received(params, config, letter, W_O, forms) -> np.ndarray:
+  """`[n, source_layer, source_head, layer, head]` for `[layer, n, head]`.
+
+  A pair of layers at a time: memory does not grow with the pairs of heads.
+  """
+  shared = config.group_size if letter in "KV" else 1  # query heads by reader
+  read = spaces.read_spaces(
+    params, config, letter, folded=True,
+    basis=lambda maps: energy.gram_basis(maps[:, ::shared]),
+  )  # fmt: skip
+  writers = list(zip(W_O, jnp.asarray(forms, W_O.dtype), strict=True))
+  n_layers, n_heads = W_O.shape[:2]
+  shares = {}
+  for layer in range(1, n_layers):
+    rows = read.columns[layer].mT
+    for source in range(layer):
+      shares[source, layer] = energy.received(*writers[source], rows)
+  found = np.full((forms.shape[1], *2 * (n_layers, n_heads)), np.nan)
+  for (source, layer), share in shares.items():
+    found[:, source, :, layer] = np.repeat(share, shared, axis=-1)
+  return found
 
 
 def write_error(
@@ -166,8 +185,14 @@ def write_error(
 
 @functools.partial(fast_jit, static_argnames=("model",))
 def _change_covariance(model: Decoder, params: Any, batch: Batch) -> jax.Array:
-  see = functools.partial(record, model, params, key_valid=batch.key_valid)
-  dz = see(batch.reference).z - see(batch.clean).z
+  # As one batch, whose wider products are faster than two.
+  both = jnp.stack([batch.clean, batch.reference], axis=1)
+  key_valid = jnp.repeat(batch.key_valid, 2, axis=0)
+  seen = record(
+    model, params, both.reshape(key_valid.shape), key_valid=key_valid
+  )
+  z = seen.z.reshape(len(seen.z), *both.shape, *seen.z.shape[3:])
+  dz = z[:, :, 1] - z[:, :, 0]
   dz = jnp.where(batch.key_valid[None, :, :, None, None], dz, 0)
   return jnp.einsum("lbphe,lbphf->lhef", dz, dz)
 

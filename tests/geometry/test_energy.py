@@ -37,6 +37,17 @@ def test_the_gram_basis_of_float32_is_float32_and_ranks_it_alike():
   assert energy.gram_basis(jnp.zeros((3, 2))).rank == 0
 
 
+def test_a_direction_that_counts_as_zero_is_left_out(x64):
+  """Its square is no zero of float64, so that it must be told from one."""
+  u, _, v = np.linalg.svd(normal(9, 4), full_matrices=False)
+  matrix = u * [1, 1, 1, 1e-7] @ v
+  found = energy.gram_basis(np.stack([[matrix, u]]))
+  np.testing.assert_array_equal(found.rank, [[3, 4]])
+  known = projector(matrix @ v[:3].T)
+  one = found.columns[0, 0]
+  np.testing.assert_allclose(one @ one.T, known, atol=1e-9)
+
+
 @pytest.mark.parametrize("condition", [1e3, 1e5])
 def test_the_gram_basis_keeps_directions_that_are_weak_but_there(
   condition, x64
@@ -53,7 +64,7 @@ def test_received_energy_is_that_of_projected_vectors(x64):
   W_O, columns = normal(3, 4, 9), deficient()
   dz = normal(3, 20, 4, seed=2)
   covariance = np.einsum("hne,hnf->hef", dz, dz)
-  read = energy.gram_basis(columns).columns
+  read = energy.gram_basis(columns).columns.mT
   found = energy.received(
     jnp.asarray(W_O), jnp.asarray(np.stack([covariance, 2 * covariance])), read
   )

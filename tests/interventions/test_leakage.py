@@ -139,13 +139,21 @@ def test_chunks_and_padding_do_not_matter(x64):
 
 
 def test_equal_prompts_leak_nothing_and_say_so():
-  model, _ = random_model(GPT2, dtype="float32")
-  pairs = random_pairs(model.config, [6, 6], [-1, -1])
-  covariance = change_covariance(model, pairs)
-  np.testing.assert_array_equal(covariance, 0)
-  found = leakage(model, covariance)
-  assert np.isnan(found.share).all()
+  """And leave the shares of other prompts in the same call as they are."""
+  model, _ = random_model(FAMILIES["llama_kv2"], dtype="float32")
+  covariances = [
+    change_covariance(model, random_pairs(model.config, [6, 6], [i, i]))
+    for i in (-1, 1, 3)
+  ]
+  np.testing.assert_array_equal(covariances[0], 0)
+  found = leakage(model, np.stack(covariances))
+  assert np.isnan(found.share[0]).all()
   assert np.isfinite(found.isotropic[:, 0, :, 1:]).all()
+  for share, covariance in zip(found.share[1:], covariances[1:], strict=True):
+    alone = leakage(model, covariance)
+    np.testing.assert_allclose(share, alone.share, rtol=1e-5)
+    np.testing.assert_allclose(found.isotropic, alone.isotropic, rtol=1e-6)
+  assert not np.allclose(found.share[1], found.share[2], equal_nan=True)
 
 
 @pytest.mark.parametrize("case", ["gpt2", "llama_kv2", "neox", "axis"])

@@ -53,30 +53,69 @@ def measure(
   Raises:
     ValueError: the model norms its attention output, or cannot run the pairs.
   """
+  [found] = measure_all(model, [pairs], examples=examples, progress=progress)
+  return found
+
+
+def measure_all(
+  model: LoadedModel,
+  prompts: Sequence[PromptPairs],
+  *,
+  examples: int = 64,
+  progress: bool = False,
+) -> list[xr.Dataset]:
+  """The same on several tasks, which share what the weights alone decide.
+
+  Args:
+    model: from `load_model`.
+    prompts: of each task, clean and reference.
+    examples: at once.
+    progress: whether to show progress bars.
+
+  Returns:
+    What `measure` returns, for each task; `wall_s` is an equal part of all.
+
+  Raises:
+    ValueError: as `measure` does, on any of the tasks.
+  """
   leakage.check_additive(model.config)
   began = time.perf_counter()
-  covariance = leakage.change_covariance(
-    model, pairs, examples=examples, progress=progress
-  )
-  found = leakage.leakage(model, covariance)
+  covariances = [
+    leakage.change_covariance(
+      model, pairs, examples=examples, progress=progress
+    )
+    for pairs in prompts
+  ]
+  shares = leakage.leakage(model, np.stack(covariances))
+  errors = [leakage.write_error(model, pairs) for pairs in prompts]
   W_O = weights.per_query_head(model.params, model.config, "W_O")
-  error = leakage.write_error(model, pairs)
-  share, square = {"units": "1"}, {"units": "squares of the stream's units"}
-  return xr.Dataset(
-    {
-      "leakage": (DIMS, found.share, share),
-      "isotropic": (DIMS, found.isotropic, share),
-      "energy": (DIMS[1:3], energy.energy(W_O, covariance), square),
-    },
-    coordinates(model),
-    attrs=results.provenance(
+  wall_s = (time.perf_counter() - began) / len(prompts)
+  measured = zip(prompts, covariances, shares.share, errors, strict=True)
+  found = []
+  for pairs, covariance, share, error in measured:
+    attrs = results.provenance(
       model=model,
       pairs=pairs,
       write_error=error.largest,
       write_error_relative=error.relative,
-      wall_s=time.perf_counter() - began,
+      wall_s=wall_s,
       chunk=examples,
-    ),
+    )
+    energies = energy.energy(W_O, covariance)
+    found.append(_dataset(model, share, shares.isotropic, energies, attrs))
+  return found
+
+
+def _dataset(model, shares, isotropic, energies, attrs) -> xr.Dataset:
+  share, square = {"units": "1"}, {"units": "squares of the stream's units"}
+  return xr.Dataset(
+    {
+      "leakage": (DIMS, shares, share),
+      "isotropic": (DIMS, isotropic, share),
+      "energy": (DIMS[1:3], energies, square),
+    },
+    coordinates(model),
+    attrs=attrs,
   )
 
 

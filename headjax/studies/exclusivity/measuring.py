@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -36,6 +37,7 @@ class Case:
     examples: of each split, at most; None means all.
     layers: that patched edges lie in; None means all.
     progress: whether to show progress bars.
+    shared: what a part found for later tasks on the way, by part and task.
   """
 
   subject: Subject
@@ -46,10 +48,14 @@ class Case:
   examples: int | None
   layers: tuple[int, ...] | None
   progress: bool
+  shared: dict[tuple[str, str], Any] = dataclasses.field(default_factory=dict)
 
-  def pairs(self, split: str = "evaluation") -> PromptPairs:
-    """The prompts of the task in hand."""
-    return _pairs(self.model.tokenizer, self.task, split, self.examples)
+  def pairs(
+    self, split: str = "evaluation", task: str | None = None
+  ) -> PromptPairs:
+    """The prompts of the task in hand, or of another."""
+    task = task or self.task
+    return _pairs(self.model.tokenizer, task, split, self.examples)
 
   def text(self, count: int) -> np.ndarray:
     """`[sequence, pos]` validation text of the model's own corpus."""

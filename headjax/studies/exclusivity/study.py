@@ -79,6 +79,17 @@ def _plain(measure: Callable[..., xr.Dataset]) -> Callable[[Case], xr.Dataset]:
   return lambda case: measure(case.model, case.pairs(), progress=case.progress)
 
 
+def _leakage(case: Case) -> xr.Dataset:
+  """Of all tasks from this one on: what they share is most of the work."""
+  if ("leakage", case.task) not in case.shared:
+    tasks = case.tasks[case.tasks.index(case.task) :]
+    prompts = [case.pairs(task=task) for task in tasks]
+    found = leakage.measure_all(case.model, prompts, progress=case.progress)
+    names = [("leakage", task) for task in tasks]
+    case.shared.update(zip(names, found, strict=True))
+  return case.shared["leakage", case.task]
+
+
 def _paths(split: str) -> Callable[[Case], xr.Dataset]:
   return lambda case: paths.measure(
     case.model, case.pairs(), _effects(case, split), progress=case.progress
@@ -166,7 +177,7 @@ PARTS = (
   Part("interactions", _interactions, BOTH, ("heads-discovery",)),
   Part("selectivity", _selectivity, BOTH, ("heads-discovery",), across=True),
   Part("self-repair", _self_repair, needs=("heads-evaluation",)),
-  Part("leakage", _plain(leakage.measure), needs=_HEADS),
+  Part("leakage", _leakage, needs=_HEADS),
   Part("norm-terms", _plain(norm_terms.measure)),
   Part("responses", _plain(responses.measure), needs=(*_HEADS, "leakage")),
   Part("paths", _paths(EVALUATION), needs=("heads-evaluation",)),

@@ -18,10 +18,28 @@ BLOCK = dataclasses.replace(
 
 
 @pytest.fixture(scope="module")
-def found():
+def tasks():
+  """Of two tasks of three prompts, and of the second alone."""
   model, _ = random_model(GPT2, dtype="float32")
   pairs = random_pairs(model.config, [8, 5, 7], [3, 1, 0])
-  return leakage.measure(model, pairs)
+  other = random_pairs(model.config, [8, 7, 6], [0, 3, 2], seed=1)
+  both = leakage.measure_all(model, [pairs, other])
+  return *both, leakage.measure(model, other)
+
+
+@pytest.fixture(scope="module")
+def found(tasks):
+  return tasks[0]
+
+
+def test_tasks_measured_together_are_as_alone(tasks):
+  first, second, alone = tasks
+  for name in alone:
+    np.testing.assert_allclose(second[name], alone[name], rtol=2e-5)
+  for name in ("pairs_digest", "write_error", "chunk"):
+    assert second.attrs[name] == alone.attrs[name]
+  assert first.attrs["pairs_digest"] != second.attrs["pairs_digest"]
+  assert not np.allclose(first.leakage, second.leakage, equal_nan=True)
 
 
 def effects_with(heads, shape=(3, 4)):

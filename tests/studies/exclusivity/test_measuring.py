@@ -100,6 +100,27 @@ def test_a_part_across_tasks_depends_on_all_of_them(world):
   assert len(world["calls"]) == 3
 
 
+def test_leakage_is_measured_on_all_missing_tasks_at_once(world, monkeypatch):
+  def measure_all(model, prompts, progress):
+    world["calls"].append([pairs.name for pairs in prompts])
+    values = [float(len(pairs.name)) for pairs in prompts]
+    return [saved(np.full((2, 2), value)) for value in values]
+
+  monkeypatch.setattr(study.leakage, "measure_all", measure_all)
+  row = next(part for part in study.PARTS if part.name == "leakage")
+  tasks = ("sva", "quote", "plural")
+  found = go(world, row, tasks=tasks)
+  assert found == [("leakage", task, "measured") for task in tasks]
+  assert world["calls"] == [["sva", "quote", "plural"]]
+  for task in tasks:
+    effect = world["store"].load("mine", "leakage", task).effect
+    assert (effect == len(task)).all()
+  (world["store"].folder / "mine" / "leakage-quote.nc").unlink()
+  (world["store"].folder / "mine" / "leakage-plural.nc").unlink()
+  go(world, row, tasks=tasks)
+  assert world["calls"] == [["quote", "plural"]]
+
+
 def test_a_part_may_keep_to_some_tasks(world):
   found = go(world, part(world, "edges", only=("quote", "plural")))
   assert [task for _, task, _ in found] == ["quote"]
