@@ -16,6 +16,11 @@ made again, without a model, from what OUT holds:
   python experiments/exclusivity.py --out results/exclusivity --tables
 """
 
+import os
+
+# Many small products in float64: more threads would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import shlex
 import sys
 import time
