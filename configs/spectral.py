@@ -1,5 +1,6 @@
 """Small models in which a circuit forms while one looks: retrieval of a key.
 
+  get_config("mini")      2 layers of 4 heads, 64 wide
   get_config("tiny")      3 layers of 8 heads, 128 wide
   get_config("small")     4 layers of 8 heads, 192 wide
   get_config("medium")    6 layers of 12 heads, 192 wide
@@ -12,7 +13,7 @@ tiny run takes about six minutes of a core. Three seeds of each size, then what
 they are for:
 
   python experiments/train_all.py --config configs/spectral.py \
-    --variants tiny,small,medium --seeds 0,1,2 --out runs/spectral
+    --variants mini,tiny,small,medium --seeds 0,1,2 --out runs/spectral
   python experiments/spectral_probe.py --probe keys --length 128 --series \
     --models runs/spectral/* --rows 256 --out results/spectral-series
 
@@ -61,6 +62,14 @@ TINY = {
 }  # fmt: skip
 WIDE = TINY | {"model.d_model": 192, "model.d_mlp": 768}
 VARIANTS = {
+  "mini": TINY
+  | {
+    "model.n_layers": 2,
+    "model.n_heads": 4,
+    "model.d_model": 64,
+    "model.d_mlp": 256,
+    "train.unroll": 2,
+  },
   "tiny": TINY,
   "small": WIDE
   | {"model.n_layers": 4, "model.d_head": 24, "train.unroll": 4},

@@ -9,7 +9,7 @@ from headjax.data.keys import Keys
 from headjax.models.weights import shapes
 from headjax.training import from_config
 
-SMALL = ("tiny", "small", "medium", "shift")
+SMALL = ("mini", "tiny", "small", "medium", "shift")
 
 
 @pytest.mark.parametrize("variant", SMALL)
@@ -25,8 +25,8 @@ def test_a_sequence_holds_the_lines(variant):
 
 
 def test_sizes_grow_and_the_largest_is_the_sources():
-  models = [from_config.settings(get_config(v)).model for v in SMALL[:3]]
-  assert [m.n_layers for m in models] == [3, 4, 6]
+  models = [from_config.settings(get_config(v)).model for v in SMALL[:4]]
+  assert [m.n_layers for m in models] == [2, 3, 4, 6]
   sizes = [sum(np.prod(s) for s in shapes(m).values()) for m in models]
   assert sizes == sorted(sizes)
   model = from_config.settings(get_config("ts-51m")).model
@@ -44,7 +44,7 @@ def test_the_circuit_has_many_checkpoints_and_the_shift_one_of_its_own():
 
 
 def test_what_is_not_there_is_refused():
-  with refusal("variant: got 'x'; expected one of tiny, small, medium, shift"):
+  with refusal("variant: got 'x'; expected one of mini, tiny, small, medium"):
     get_config("x")
   config = get_config("tiny")
   config.data.code_share = 0.5
