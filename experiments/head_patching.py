@@ -19,6 +19,7 @@ A task is a name (sva, quote, plural) or a .jsonl file with one object a line:
 import pathlib
 
 from headjax import command_line, load_model, load_task, patch_heads, results
+from headjax.checks import check
 from headjax.data import SPLITS
 from headjax.interventions.chunks import GIB
 from headjax.interventions.details import head_details
@@ -111,6 +112,13 @@ def pairs_for(model, task, args):
     task, model.tokenizer, split=args.split, examples=args.examples
   )
   check_pairs(model.config, pairs)
+  check(
+    len(pairs) > 1,
+    f"task {pairs.name}",
+    "1 pair",
+    "2 or more, for intervals",
+    "add pairs; patch_heads in Python takes a single one",
+  )
   return pairs
 
 

@@ -60,6 +60,12 @@ def test_every_example_of_a_docstring_is_run():
       assert any(path.is_relative_to(place) for place in run), path
 
 
+def test_examples_have_the_heading_that_makes_code_of_them():
+  # Under "Example:" the reference shows the prompts as nested quotations.
+  for path in (ROOT / "headjax").rglob("*.py"):
+    assert not re.search(r"^ +Example:$", path.read_text(), re.M), path
+
+
 @pytest.mark.parametrize(
   ("source", "complaint"),
   [

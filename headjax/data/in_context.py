@@ -15,6 +15,7 @@ from headjax.data.pairs import PromptPairs, pad_right
 from headjax.data.stream import shuffled
 from headjax.data.templates import next_token
 from headjax.models.tokenizers import Tokenizer
+from headjax.outline import of_fields, table_of_fields
 
 # Of a token that is from two pieces, the later of these counts.
 BUCKETS = ("bos", "format", "demo_input", "demo_label", "query_input")
@@ -76,11 +77,14 @@ class InContext:
       prompt is from; -1 beyond its end.
   """
 
-  examples: tuple[Example, ...]
-  references: tuple[Example, ...]
+  examples: tuple[Example, ...] = dataclasses.field(repr=False)
+  references: tuple[Example, ...] = dataclasses.field(repr=False)
   format: Format
   pairs: PromptPairs
   buckets: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __len__(self) -> int:
     return len(self.examples)

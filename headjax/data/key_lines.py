@@ -12,6 +12,7 @@ import numpy as np
 from headjax.checks import check
 from headjax.data.probes import NOWHERE
 from headjax.models.tokenizers import Tokenizer
+from headjax.outline import of_fields, table_of_fields
 
 TELLS, ASKS = "\nThe secret code is", "\nWhat is the secret code?"
 STOP, BREAK = ".", "\n"
@@ -92,6 +93,9 @@ class Keyed:
   tokens: np.ndarray
   key: np.ndarray
   query: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def put_keys(

@@ -17,7 +17,7 @@ N_STATES = 4
 def transition_matrix(stay: float = 0.75) -> np.ndarray:
   """`[state, next]` probabilities.
 
-  Example:
+  Examples:
     >>> transition_matrix(0.75)[3].tolist()
     [0.25, 0.0, 0.0, 0.75]
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 
 
 class Additions(NamedTuple):
@@ -17,6 +18,9 @@ class Additions(NamedTuple):
 
   train: np.ndarray
   test: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def additions(p: int, *, share: float = 0.5, seed: int = 42) -> Additions:

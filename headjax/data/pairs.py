@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headjax.checks import check, fail
+from headjax.outline import table
 
 _ID_FIELDS = ("clean", "reference", "answer", "foil")
 
@@ -31,6 +32,10 @@ class PromptPairs:
     split: which split of the task, "" if it has none.
     group: `[example]` lexical group labels for leave-one-group-out, or None.
     condition: `[example]` int32, cell 0..3 of a 2x2 design, or None.
+
+  Examples:
+    >>> PromptPairs([[5, 6, 7]], [[5, 8, 7]], answer=[1], foil=[2])
+    PromptPairs(pairs: pairs 1, tokens 3, digest b310d6a33737)
   """
 
   clean: np.ndarray
@@ -100,14 +105,30 @@ class PromptPairs:
     return len(self.clean)
 
   def __repr__(self) -> str:
+    sizes = ", ".join(f"{name} {size}" for name, size in self._sizes().items())
+    split = f", {self.split}" if self.split else ""
+    return f"PromptPairs({self.name}{split}: {sizes})"
+
+  def _repr_html_(self) -> str:
+    """The same as a table, with the ids of the first pair."""
+    first = {
+      field: " ".join(map(str, getattr(self, field)[0, : self.lengths[0]]))
+      for field in ("clean", "reference")
+    }
+    first |= {
+      field: str(getattr(self, field)[0]) for field in ("answer", "foil")
+    }
+    rows = {f"first {field}": ids for field, ids in first.items()}
+    split = f", {self.split}" if self.split else ""
+    return table(f"{self.name}{split}", self._sizes() | rows)
+
+  def _sizes(self) -> dict[str, str]:
     shortest, longest = self.lengths.min(), self.lengths.max()
     tokens = f"{shortest}" + f" to {longest}" * bool(longest > shortest)
-    split = f", {self.split}" if self.split else ""
-    groups = "" if self.group is None else f", groups {len(set(self.group))}"
-    return (
-      f"PromptPairs({self.name}{split}: pairs {len(self)}, tokens {tokens}"
-      f"{groups}, digest {self.digest[:12]})"
-    )
+    sizes = {"pairs": str(len(self)), "tokens": tokens}
+    if self.group is not None:
+      sizes["groups"] = str(len(set(self.group)))
+    return sizes | {"digest": self.digest[:12]}
 
   @property
   def n_examples(self) -> int:

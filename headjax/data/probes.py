@@ -25,7 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from headjax.checks import check
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 PLAIN = ("induction", "previous", "duplicate", "first", "self", "local")
 INDIRECT_OBJECT = (*PLAIN, "name_mover", "s_inhibition")
@@ -58,6 +58,7 @@ class Probe:
   split: str = ""
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __len__(self) -> int:
     return len(self.tokens)

@@ -148,6 +148,12 @@ def load_task(
   Raises:
     ValueError: if the name, the split or the count is not one that exists, or
       the tokenizer or the file does not allow the task.
+
+  Examples:
+    >>> from headjax.data import toy_tokenizer
+    >>> toy = toy_tokenizer.tokenizer()
+    >>> load_task("sva", toy, examples=8)  # doctest: +ELLIPSIS
+    PromptPairs(sva, evaluation: pairs 8, tokens 5, groups 2, digest ...)
   """
   name = os.fspath(name)
   check_tokenizer(tokenizer)

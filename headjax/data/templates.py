@@ -16,6 +16,7 @@ from headjax.checks import check, check_choice, fail
 from headjax.data.pairs import PromptPairs, pad_right
 from headjax.data.stream import draw, shuffled
 from headjax.models.tokenizers import Tokenizer
+from headjax.outline import of_fields, table_of_fields
 
 # Examples per split.
 SPLITS: Mapping[str, int] = types.MappingProxyType(
@@ -44,6 +45,9 @@ class Pool:
   sizes: tuple[int, ...] | None = None
   after: tuple[tuple[str, str], ...] = (("The", " "),)
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 @dataclasses.dataclass(frozen=True)
 class Template:
@@ -64,9 +68,16 @@ class Template:
   pools: Mapping[str, Pool]
   slots: Mapping[str, str]
   group: str
-  prompt: Callable[[Mapping[str, Word], int, int], str]
-  answers: Callable[[Mapping[str, Word]], tuple[str, str]]
+  prompt: Callable[[Mapping[str, Word], int, int], str] = dataclasses.field(
+    repr=False
+  )
+  answers: Callable[[Mapping[str, Word]], tuple[str, str]] = dataclasses.field(
+    repr=False
+  )
   flipped: int
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, tokenizer: Tokenizer, split: str) -> PromptPairs:
     """All examples of a split; condition = 2 * level 0 + level 1.

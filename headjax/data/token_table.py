@@ -65,7 +65,7 @@ def show_tokens(
     ValueError: there is no tokenizer, the ids have other axes, or rows of
       different lengths.
 
-  Example:
+  Examples:
     >>> from headjax.data import toy_tokenizer
     >>> toy = toy_tokenizer.tokenizer()
     >>> show_tokens(toy, toy.encode("The key is"))

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from headjax.checks import check, fail
+from headjax.outline import of_fields, table_of_fields
 
 # A singular value below this fraction of the largest one counts as zero.
 _TOLERANCE = 1e-8
@@ -31,6 +32,9 @@ class Consensus(NamedTuple):
   agreement: np.ndarray
   bases: tuple[np.ndarray, ...]
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
   """||A^T B||_F^2 / sqrt(r_a r_b) of two subspaces: 1 if they are equal.
@@ -41,7 +45,7 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
     a: `[d, r_a]`, orthonormal columns.
     b: `[d, r_b]`, orthonormal columns.
 
-  Example:
+  Examples:
     >>> overlap(np.eye(4)[:, :2], np.eye(4)[:, 1:3])
     0.5
   """

@@ -29,7 +29,7 @@ def principal_angles(a: Subspace, b: Subspace) -> jax.Array:
       linearly dependent (concrete matrices only; under jit its missing angles
       are nan, as they are for a Basis, which states its rank).
 
-  Example:
+  Examples:
     >>> principal_angles(jnp.eye(3)[:, :1], jnp.eye(3)[:, 1:2])
     Array([1.5707964], dtype=float32)
 

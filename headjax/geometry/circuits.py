@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from headjax.checks import check
 from headjax.geometry.precision import matmul
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 
 @jax.tree_util.register_dataclass
@@ -31,6 +31,7 @@ class Factored:
   right: jax.Array
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   # NumPy arrays leave `array @ factored` to `__rmatmul__`.
   __array_ufunc__ = None
@@ -93,7 +94,7 @@ def ov_circuit(W_V: jax.Array, W_O: jax.Array) -> Factored:
   Raises:
     ValueError: if the head widths differ.
 
-  Example:
+  Examples:
     >>> copying = ov_circuit(jnp.eye(3)[:, :2], jnp.eye(3)[:2])
     >>> float(copying.trace()), copying.product().shape
     (2.0, (3, 3))
@@ -131,7 +132,7 @@ def scaled_idempotence(circuit: Factored) -> jax.Array:
   Returns:
     `[...]` in [0, 1]; nan where T^2 = 0.
 
-  Example:
+  Examples:
     >>> minus_copying = ov_circuit(-jnp.eye(3)[:, :2], jnp.eye(3)[:2])
     >>> float(scaled_idempotence(minus_copying))
     1.0

@@ -21,6 +21,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 
 # A singular value below this fraction of the largest one counts as zero.
 RANK_TOLERANCE = 1e-6
@@ -39,6 +40,9 @@ class Core:
   basis: np.ndarray
   singular_values: np.ndarray
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
   def rank(self, share: float) -> int:
     """The smallest rank that carries a share of the squares.
 
@@ -48,7 +52,7 @@ class Core:
     Returns:
       0 to k; 0 only for a core that has no direction.
 
-    Example:
+    Examples:
       >>> Core(np.eye(3)[:, :2], np.array([3.0, 1.0])).rank(0.9)
       1
     """

@@ -18,6 +18,7 @@ import numpy as np
 
 from headjax.checks import check, check_choice
 from headjax.geometry.kerdock import KerdockBasis, rotate, rotate_back
+from headjax.outline import of_fields, table_of_fields
 
 WRITES = ("axis", "half_shared", "learned", "rotated", "routed")
 READS = ("block", "block_norm", "free")
@@ -43,6 +44,9 @@ class Rotation(NamedTuple):
 
   signs: jax.Array
   mixer: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)

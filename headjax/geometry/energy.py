@@ -29,7 +29,7 @@ def gram_basis(matrix: jax.Array) -> Basis:
   Returns:
     The basis `[..., d_model, k]` in the type of `matrix`, at least float32.
 
-  Example:
+  Examples:
     >>> gram_basis(jnp.array([[3.0, 6.0], [4.0, 8.0]])).rank
     Array(1, dtype=int32)
   """

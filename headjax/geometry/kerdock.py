@@ -27,7 +27,7 @@ from scipy.special import ndtri
 
 from headjax.checks import check, fail
 from headjax.geometry.quadratic_forms import FIELDS, kerdock_signs
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +49,7 @@ class KerdockBasis:
   n: int | None = None
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __post_init__(self):
     """Settles n and refuses what does not exist."""
@@ -109,7 +110,7 @@ def kerdock_basis(
   Raises:
     ValueError: if d_model is no multiple of n, or there is no such member.
 
-  Example:
+  Examples:
     >>> basis = kerdock_basis(192, member=5)
     >>> bool(np.allclose(basis.T @ basis, np.eye(192), atol=1e-12))
     True

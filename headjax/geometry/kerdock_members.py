@@ -32,7 +32,7 @@ def check_members(
       d_head^2 / d_model by more than 1%. It does not see shared directions,
       which leave the projection kernel as it is.
 
-  Example:
+  Examples:
     >>> check_members(768, 64, range(24))
 
   Source: paper A, appendix C (the rule by which it rejects a set of members).

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from headjax.checks import check
 from headjax.geometry.precision import matmul
 from headjax.geometry.subspaces import Basis, Subspace, as_basis, check_pair
+from headjax.outline import of_fields, table_of_fields
 
 
 class Conservation(NamedTuple):
@@ -26,6 +27,9 @@ class Conservation(NamedTuple):
 
   total: jax.Array
   dimension: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def projection_kernel(a: Subspace, b: Subspace) -> jax.Array:
@@ -42,7 +46,7 @@ def projection_kernel(a: Subspace, b: Subspace) -> jax.Array:
   Raises:
     ValueError: if the shapes do not match.
 
-  Example:
+  Examples:
     >>> float(projection_kernel(jnp.eye(3)[:, :2], jnp.eye(3)[:, 1:]))
     1.0
 
@@ -121,7 +125,7 @@ def conservation(writes: Subspace, read: Subspace) -> Conservation:
   Raises:
     ValueError: if the shapes do not match.
 
-  Example:
+  Examples:
     >>> writes = jnp.eye(4).reshape(4, 2, 2).swapaxes(0, 1)
     >>> total, dimension = conservation(writes, jnp.ones((4, 1)))
     >>> round(float(total), 6), int(dimension)

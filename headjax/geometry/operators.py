@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 
 # Directions below this share of the largest are dropped before a cyclic fit.
 CYCLIC_TOLERANCE = 1e-3
@@ -31,6 +32,9 @@ class Operator(NamedTuple):
   r2: float
   r2_pooled: float
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 class Cyclic(NamedTuple):
   """The map that moves a core from one residue to the next.
@@ -48,6 +52,9 @@ class Cyclic(NamedTuple):
   modes: tuple[int, ...]
   r2: float
   r2_held_out: float
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def dynamics(now: np.ndarray, then: np.ndarray) -> Operator:
@@ -183,7 +190,7 @@ def cyclic_operator(means: np.ndarray, held_out: int = 0) -> Cyclic:
 def mode_indices(eigenvalues: np.ndarray, p: int) -> np.ndarray:
   """`[k]` int: the nearest p-th root's number, k and p - k being one mode.
 
-  Example:
+  Examples:
     >>> mode_indices(np.exp(2j * np.pi * np.array([0, 1, 4]) / 5), 5)
     array([0, 1, 1])
   """

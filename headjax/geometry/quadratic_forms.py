@@ -35,7 +35,7 @@ def kerdock_signs(n: int, member: int) -> np.ndarray:
   Returns:
     `[n]` read-only int8, 1 or -1, indexed by the vector v.
 
-  Example:
+  Examples:
     >>> kerdock_signs(16, 1)[:8].tolist()
     [1, -1, -1, 1, -1, 1, -1, 1]
   """

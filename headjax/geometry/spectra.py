@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from headjax.geometry.circuits import Factored
+from headjax.outline import of_fields, table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,9 @@ class Spectrum:
   reads: np.ndarray
   values: np.ndarray
   writes: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   @property
   def top_share(self) -> np.ndarray:
@@ -40,7 +44,7 @@ def spectrum(circuit: Factored) -> Spectrum:
   Returns:
     Everything in float64.
 
-  Example:
+  Examples:
     >>> found = spectrum(Factored(np.eye(3)[:, :2], np.diag([1.0, 2.0])))
     >>> found.values, float(found.top_share)
     (array([2., 1.]), 0.8)

@@ -14,6 +14,7 @@ import numpy as np
 
 from headjax.checks import check
 from headjax.geometry.precision import matmul
+from headjax.outline import of_fields, table_of_fields
 
 # A singular value below this fraction of the largest one counts as zero.
 RANK_TOLERANCE = 1e-6
@@ -29,6 +30,9 @@ class Basis(NamedTuple):
 
   columns: jax.Array
   rank: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 Subspace = jax.Array | Basis
@@ -48,7 +52,7 @@ def orthonormal_basis(matrix: jax.Array) -> Basis:
   Returns:
     The basis `[..., d_model, min(d_model, k)]`; not finite if `matrix` is not.
 
-  Example:
+  Examples:
     >>> orthonormal_basis(jnp.array([[3.0, 6.0], [4.0, 8.0]])).rank
     Array(1, dtype=int32)
   """
@@ -105,7 +109,7 @@ def folded_read_space(W: jax.Array, gain: jax.Array, *, centred: bool) -> Basis:
   Raises:
     ValueError: if `gain` does not fit `W`.
 
-  Example:
+  Examples:
     >>> folded_read_space(jnp.eye(4), jnp.ones(4), centred=True).rank
     Array(3, dtype=int32)
 

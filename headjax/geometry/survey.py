@@ -15,6 +15,7 @@ from headjax.checks import check
 from headjax.geometry.angles import principal_angles
 from headjax.geometry.kernels import pairwise_projection_kernel
 from headjax.geometry.subspaces import Basis
+from headjax.outline import of_fields, table_of_fields
 
 PAIRS, SEED = 400, 0  # of heads, for the angles
 
@@ -46,6 +47,9 @@ class Survey:
   alignment: "Alignment"
   angles: dict[str, np.ndarray]
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
   def excess(self, kind: str, letter: str) -> np.ndarray:
     """`[layer, head, layer]`: see `conservation_excess`."""
     rank = self.read_rank[kind][letter]
@@ -63,6 +67,9 @@ class Alignment(NamedTuple):
 
   own: np.ndarray
   best: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def survey(write: Basis, read: dict[str, dict[str, Basis]]) -> Survey:

@@ -37,6 +37,7 @@ from headjax.models.load import LoadedModel
 from headjax.models.prompts import check_prompts, padded_context
 from headjax.models.sites import Edit, Edits
 from headjax.models.softmax import Context
+from headjax.outline import of_fields, table_of_fields
 
 
 @flax.struct.dataclass
@@ -55,6 +56,9 @@ class Start:
   query: jax.Array
   answer: jax.Array
   foil: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def ablate_groups(

@@ -25,6 +25,7 @@ import numpy as np
 from headjax.checks import check
 from headjax.interventions import nodes
 from headjax.models.config import ModelConfig
+from headjax.outline import of_fields, table_of_fields
 
 # The graph of all edges is the model: its metric is 0 but for rounding.
 START = 1e-5
@@ -50,6 +51,9 @@ class Circuit:
   value: float
   decisions: int
   batches: int
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def search(

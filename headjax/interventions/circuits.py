@@ -29,6 +29,7 @@ from headjax.interventions.sweep import PRECISION, Metric, at_answer
 from headjax.models.compiling import fast_jit
 from headjax.models.decoder import Decoder, run
 from headjax.models.load import LoadedModel
+from headjax.outline import outline
 
 ABLATIONS = ("reference", "zero")
 METRICS = ("kl", "logit_difference")
@@ -149,6 +150,10 @@ class PromptGraph:
     zero = ablation == "zero"
     self.corrupted = jnp.zeros_like(corrupted) if zero else corrupted
     self.distance = distance
+
+  def __repr__(self) -> str:
+    shapes = (outline(x) for x in (self.batch.clean, self.known))
+    return "PromptGraph(clean={}, sent={})".format(*shapes)
 
   def __call__(self, masks: np.ndarray, layer: int) -> np.ndarray:
     """`[n]` mean distances; layers before `layer` lack no edge."""

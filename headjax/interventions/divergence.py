@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from headjax.models.decoder import Decoder, unembed, unembed_tokens
 from headjax.models.layers import bend, rows, wide
+from headjax.outline import of_fields, table_of_fields
 
 PIECE = 1024  # tokens at once
 
@@ -28,6 +29,9 @@ class NegativeKL:
   """
 
   clean: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, model: Decoder, params: Any, resid: jax.Array):
     """`[example]` of the stream `[example, d_model]`.

@@ -20,6 +20,7 @@ from headjax.models import weights
 from headjax.models.block import Block, layer_statics
 from headjax.models.decoder import Decoder, check_tokens, default_context, run
 from headjax.models.softmax import Context
+from headjax.outline import of_fields, table_of_fields
 
 
 @flax.struct.dataclass
@@ -33,6 +34,9 @@ class Resume:
 
   layer: jax.Array
   sent: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def run_graph(

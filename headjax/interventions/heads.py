@@ -81,6 +81,20 @@ def patch_heads(
   Raises:
     ValueError: an unknown choice, ids outside the vocabulary, prompts longer
       than the context, or a budget that not one example fits.
+
+  Examples:
+    On a tiny model with random weights:
+
+    >>> from headjax.models import weights
+    >>> from headjax.models.config import ModelConfig
+    >>> config = ModelConfig(2, 2, 8, 4, 16, d_vocab=11, n_ctx=6)
+    >>> draw = np.random.default_rng(0).standard_normal
+    >>> raw = {k: draw(s, "f") for k, s in weights.shapes(config).items()}
+    >>> params = weights.pack(config, raw, "tiny")
+    >>> tiny = LoadedModel(config, params, None, "tiny", "")
+    >>> pairs = PromptPairs([[5, 6, 7]] * 4, [[5, 8, 7]] * 4, [1] * 4, [2] * 4)
+    >>> dict(patch_heads(tiny, pairs).effect.sizes)
+    {'example': 4, 'layer': 2, 'head': 2}
   """
   check_choice("method", method, METHODS)
   check_choice("site", site, HEAD_SITES)

@@ -139,7 +139,7 @@ def ranked(effects: np.ndarray) -> list[tuple[int, int]]:
   Args:
     effects: `[example, layer, head]`.
 
-  Example:
+  Examples:
     >>> ranked([[[0.1, 0.3], [-0.9, 0.2]]])
     [(0, 1), (1, 1), (0, 0), (1, 0)]
   """

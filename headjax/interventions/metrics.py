@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from headjax.models.decoder import Decoder, unembed, unembed_tokens
 from headjax.models.layers import wide
+from headjax.outline import of_fields, table_of_fields
 
 
 @flax.struct.dataclass
@@ -27,6 +28,9 @@ class LogitDifference:
 
   answer: jax.Array
   foil: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, model: Decoder, params: Any, resid: jax.Array):
     """`[example]` of the stream `[example, d_model]`."""
@@ -45,6 +49,9 @@ class LogProbability:
   """
 
   answer: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, model: Decoder, params: Any, resid: jax.Array):
     """`[example]` of the stream `[example, d_model]`."""

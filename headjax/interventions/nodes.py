@@ -16,6 +16,7 @@ import numpy as np
 from headjax.checks import check
 from headjax.models.config import ModelConfig
 from headjax.models.spaces import inputs
+from headjax.outline import of_fields, table_of_fields
 
 
 class Node(NamedTuple):
@@ -32,6 +33,9 @@ class Node(NamedTuple):
   layer: int = -1
   head: int = -1
   letter: str = ""
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __str__(self) -> str:
     """For instance "L0H2.K", "L1.mlp", "embedding"."""

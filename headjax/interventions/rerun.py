@@ -19,7 +19,7 @@ from headjax.models.block import Block, layer_statics
 from headjax.models.decoder import Decoder
 from headjax.models.sites import Edit, Edits
 from headjax.models.softmax import KV, Context
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 
 @flax.struct.dataclass
@@ -40,6 +40,7 @@ class Hold:
   mlps: jax.Array
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 class Layers:

@@ -39,6 +39,7 @@ from headjax.interventions.sweep import PRECISION, sweep_layers
 from headjax.models.layers import wide
 from headjax.models.load import LoadedModel
 from headjax.models.spaces import inputs
+from headjax.outline import of_fields, table_of_fields
 
 PATHS = ("query", "keys", "direct", "total")
 SUMS = ("dot", "direct_square", "total_square")
@@ -53,6 +54,9 @@ class Responses:
   """
 
   real: jax.Array
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, layer: Layer, patched: Patched, clean: jax.Array):
     """Sums `[head, input, 3]` of products, `[head, 4]` of variations."""

@@ -5,6 +5,7 @@ import dataclasses
 from headjax.geometry.designs import ReadDesign, Sizes, WriteDesign
 from headjax.models.consistency import check_config
 from headjax.models.rotary import Scaling
+from headjax.outline import of_fields, table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +102,9 @@ class ModelConfig:
   attention: str = "softmax"
   d_key: int | None = None
   screening_window: int = 256
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __post_init__(self):
     if self.n_kv_heads is None:

@@ -165,6 +165,18 @@ def run(
   Raises:
     ValueError: an edit does not fit the model, the sequence is longer than
       the context, or (outside `jit` only) an id is not in the vocabulary.
+
+  Examples:
+    A tiny model with random weights:
+
+    >>> from headjax.models import weights
+    >>> config = ModelConfig(2, 2, 8, 4, 16, d_vocab=11, n_ctx=6)
+    >>> draw = np.random.default_rng(0).standard_normal
+    >>> raw = {k: draw(s, "f") for k, s in weights.shapes(config).items()}
+    >>> params = weights.pack(config, raw, "tiny")
+    >>> resid, acts = run(Decoder(config), params, jnp.array([[5, 6, 7]]))
+    >>> resid.shape, acts.z.shape
+    ((1, 3, 8), (2, 1, 3, 2, 4))
   """
   if attention is not None:
     model = model.clone(attention=attention)

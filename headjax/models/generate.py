@@ -67,6 +67,18 @@ def generate(
   Raises:
     ValueError: ids or edits that do not fit the model, an attention that is
       not causal, or more tokens than its context holds.
+
+  Examples:
+    A tiny model with random weights goes on for two tokens:
+
+    >>> from headjax.models import weights
+    >>> config = ModelConfig(2, 2, 8, 4, 16, d_vocab=11, n_ctx=6)
+    >>> draw = np.random.default_rng(0).standard_normal
+    >>> raw = {k: draw(s, "f") for k, s in weights.shapes(config).items()}
+    >>> params = weights.pack(config, raw, "tiny")
+    >>> tiny = LoadedModel(config, params, None, "tiny", "")
+    >>> generate(tiny, np.array([[5, 6, 7]]), max_new=2).shape
+    (1, 2)
   """
   config = model.config
   tokens, lengths = check_prompts(config, tokens, lengths, room=max_new)

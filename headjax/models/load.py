@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import html
 import os
 import pathlib
 from typing import Any
@@ -27,6 +26,7 @@ from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder
 from headjax.models.packages import data_folder
 from headjax.models.tokenizers import Tokenizer
+from headjax.outline import held, table
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 # name -> (package, command that installs it, file in the package)
@@ -81,19 +81,10 @@ class LoadedModel:
 
   def _repr_html_(self) -> str:
     """The same as a table, with every field that is not the default."""
-    usual = {f.name: f.default for f in dataclasses.fields(self.config)}
-    rows = {"model": self.name, "parameters": f"{self.n_params:,}"}
-    rows |= {
-      name: value
-      for name, value in vars(self.config).items()
-      if value != usual[name] and (name != "windows" or any(value))
-    }
-    rows["digest"] = self.digest[:12]
-    cells = "".join(
-      f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
-      for name, value in rows.items()
-    )
-    return f"<table>{cells}</table>"
+    rows = {"parameters": f"{self.n_params:,}"} | held(self.config)
+    if not any(self.config.windows):
+      del rows["windows"]
+    return table(self.name, rows | {"digest": self.digest[:12]})
 
 
 def load_model(
@@ -117,6 +108,21 @@ def load_model(
   Raises:
     ValueError: if there is no such model, or if its files are missing,
       damaged, unsupported or contradictory.
+
+  Examples:
+    A tiny model with random weights, saved and loaded:
+
+    >>> import tempfile
+    >>> from headjax.models.saving import save_model
+    >>> config = ModelConfig(2, 2, 8, 4, 16, d_vocab=11, n_ctx=6)
+    >>> draw = np.random.default_rng(0).standard_normal
+    >>> raw = {k: draw(s, "f") for k, s in weights.shapes(config).items()}
+    >>> params = weights.pack(config, raw, "tiny")
+    >>> tiny = LoadedModel(config, params, None, "tiny", "")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...   save_model(tiny, folder)
+    ...   load_model(folder).config == config
+    True
   """
   _check_dtype(dtype)
   if mesh is not None:

@@ -42,7 +42,7 @@ import jax.numpy as jnp
 
 from headjax.checks import check
 from headjax.models.config import ModelConfig
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 SITES = (
     "resid_pre", "q", "k", "v", "scores", "pattern", "z", "attn_out",
@@ -60,12 +60,20 @@ class Edit:
   Attributes:
     gate: `[layer, ...]`, broadcasts against the site; usually in [0, 1].
     value: `[layer, ...]`, broadcasts against the site.
+
+  Examples:
+    What it does to a site in one layer, without the layer axis:
+
+    >>> halfway = Edit(gate=jnp.array([0.0, 0.5, 1.0]), value=jnp.full(3, 10.0))
+    >>> halfway(jnp.array([2.0, 2.0, 2.0])).tolist()
+    [2.0, 6.0, 10.0]
   """
 
   gate: jax.Array
   value: jax.Array
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, x: jax.Array) -> jax.Array:
     # Cast, lest a float64 patch change the type that the scan carries.
@@ -81,6 +89,7 @@ class Shift(Edit):
   """
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, x: jax.Array) -> jax.Array:
     return x + self.gate.astype(x.dtype) * self.value.astype(x.dtype)
@@ -96,12 +105,20 @@ class LinearEdit:
     gate: `[layer, ...]`, broadcasts against the site.
     matrix: `[layer, ..., d, d]`, acts on the site's last axis; the axes before
       it broadcast against the site's, for instance `[layer, head, d, d]`.
+
+  Examples:
+    Takes the first coordinate out, in one layer:
+
+    >>> out = LinearEdit(jnp.ones((1, 1)), -jnp.diag(jnp.array([1.0, 0.0])))
+    >>> out(jnp.array([[3.0, 4.0]])).tolist()
+    [[0.0, 4.0]]
   """
 
   gate: jax.Array
   matrix: jax.Array
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __call__(self, x: jax.Array) -> jax.Array:
     gate, matrix = self.gate.astype(x.dtype), self.matrix.astype(x.dtype)
@@ -132,6 +149,13 @@ class Edits:
     router_weights: of experts.
     mlp_out: what the MLP adds to the stream.
     resid_post: the stream after a block.
+
+  Examples:
+    Head 2 of layer 1 is silent, in a model of two layers with three heads:
+
+    >>> gate = jnp.zeros((2, 1, 1, 3, 1)).at[1, :, :, 2].set(1.0)
+    >>> Edits(z=(Edit(gate, jnp.zeros((2, 1, 1, 1, 1))),))
+    Edits(z=(Edit(gate=float32[2, 1, 1, 3, 1], value=float32[2, 1, 1, 1, 1])))
   """
 
   resid_pre: tuple[Any, ...] = ()
@@ -149,6 +173,7 @@ class Edits:
   resid_post: tuple[Any, ...] = ()
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 @flax.struct.dataclass
@@ -189,6 +214,7 @@ class Activations:
   resid_post: jax.Array
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def apply(edits: tuple[Any, ...], x: jax.Array) -> jax.Array:

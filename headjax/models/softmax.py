@@ -19,6 +19,7 @@ from headjax.models.config import ModelConfig
 from headjax.models.layers import bend, rotate, wide
 from headjax.models.rotary import frequencies
 from headjax.models.sites import Edits
+from headjax.outline import of_fields, table_of_fields
 
 
 @flax.struct.dataclass
@@ -35,6 +36,9 @@ class Context:
   positions: jax.Array
   key_valid: jax.Array
   plain: bool = flax.struct.field(pytree_node=False, default=False)
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 @flax.struct.dataclass

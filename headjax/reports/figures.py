@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from headjax.checks import check
 from headjax.files import atomic
+from headjax.outline import of_fields, table_of_fields
 from headjax.reports.colours import (
   COLOURS,
   LINEAR_WIDTH,
@@ -53,6 +54,9 @@ class Panel:
   effect: np.ndarray
   title: str
   base: np.ndarray | float
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __post_init__(self):
     effect = np.asarray(self.effect, np.float64)
@@ -203,8 +207,9 @@ def _mark_largest(ax: Axes, effect: np.ndarray, circles: int) -> None:
   box = ax.get_window_extent()
   inches = np.array([box.width, box.height]) / ax.figure.dpi
   cell = inches / effect.shape[::-1]
-  # Around flat cells, but within square ones: neighbours must not cross.
-  ring = 72 * np.clip(min(1.2 * cell.min(), cell.max()), 0.17, 0.45)
+  # Around flat cells, but within square and tall ones: neighbours must not
+  # cross, and the numbers of the layers stay free.
+  ring = 72 * np.clip(min(1.2 * cell.min(), 0.95 * cell[0]), 0.17, 0.45)
   for colour, width in (("white", 2.8), (INK, 1.4)):
     ax.scatter(
       heads + 0.5,
@@ -224,7 +229,13 @@ def _mark_largest(ax: Axes, effect: np.ndarray, circles: int) -> None:
       (effect.shape[1] + 0.22 / cell[0], height),
       va="center",
       annotation_clip=False,
-      arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.7},
+      # To the beginning of the name, not through others to its middle.
+      arrowprops={
+        "arrowstyle": "-",
+        "color": FAINT,
+        "linewidth": 0.7,
+        "relpos": (0, 0.5),
+      },
     )
 
 

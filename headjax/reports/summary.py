@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from headjax.files import atomic
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics import (
   Concentration,
   Lanes,
@@ -31,6 +32,9 @@ class Head:
   effect: float
   low: float
   high: float
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def __str__(self) -> str:
     return (
@@ -64,6 +68,9 @@ class Summary:
   concentration: Concentration
   lanes: Lanes
   top: tuple[Head, ...]
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   @property
   def row(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from headjax.reports.exclusivity_bars import head
 from headjax.reports.figures import FAINT, INK, STYLE
+from headjax.reports.names import name_points
 
 Rows = Sequence[Mapping[str, Any]]
 COLOURS = {"writer": "#cf4a26", "canceller": "#1f62a8", "weak": "#9aa1ab"}
@@ -21,7 +22,7 @@ GROUP_COLOURS = {
   "cancellers": COLOURS["canceller"],
   "both": "#6b4f8a",
 }
-_NAMED = 8  # heads of each figure
+_NAMED = 8  # heads of each figure, if no more than these have a role
 
 
 def attribution_figure(
@@ -56,14 +57,17 @@ def attribution_figure(
           color=COLOURS.get(kind, "#d3d7dc"), label=_LABELS[kind],
         )  # fmt: skip
     largest = np.argsort(-np.abs(mean), axis=None, kind="stable")[:_NAMED]
-    for layer, index in zip(
-      *np.unravel_index(np.sort(largest), mean.shape), strict=True
-    ):
-      _name(ax, f"L{layer}.H{index}", where[layer, index], mean[layer, index])
     ax.axhline(0, color=INK, lw=0.8)
     ax.set_xlim(-0.7, n_layers - 0.3)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.margins(y=0.12)
+    x, y = where.ravel(), mean.ravel()
+    name_points(
+      ax,
+      {every[i]: (x[i], y[i]) for i in largest},
+      np.c_[x, y],
+      [[-1, 0, n_layers, 0]],
+    )
     ax.set_xlabel("layer")
     ax.set_ylabel("direct attribution (logits)")
     ax.legend(loc="best", frameon=False, fontsize=8)
@@ -101,14 +105,12 @@ def role_figure(rows: Rows, *, title: str, margin: float = 0.05) -> Figure:
         mec="white", mew=0.4, elinewidth=0.9, color=COLOURS[kind],
         label=_LABELS[kind],
       )  # fmt: skip
-    for row in shown[:_NAMED]:
-      _name(ax, row["head"], 100 * row["total"], 100 * row["direct"])
+    ax.margins(0.12)
     if shown:
+      _name_heads(ax, shown)
       ax.legend(loc="best", frameon=False, fontsize=8)
     else:
-      ax.text(0.5, 0.5, "no pair has a swing", transform=ax.transAxes,
-              ha="center", color=FAINT)  # fmt: skip
-    ax.margins(0.12)
+      _say(ax, "no pair has a swing")
     ax.set_xlabel("total effect (% of the swing)")
     ax.set_ylabel("direct effect (% of the swing)")
     about = "lines: 95% intervals; shaded: weak heads"
@@ -145,8 +147,12 @@ def lesion_figure(
     ax.set_xticks(range(len(changes)), [f"{name} ablation" for name in changes])
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel("change of logit difference")
-    ax.margins(y=0.15)
-    ax.legend(loc="best", frameon=False, fontsize=8)
+    ax.margins(y=0.35)  # room for the names
+    bars = [bar for found in changes.values() for bar in found.values()]
+    if any(bar.estimate or bar.low or bar.high for bar in bars):
+      ax.legend(loc="best", frameon=False, fontsize=8)
+    else:
+      _say(ax, "no head has a role, so none is taken away")
     head(figure, title, "lines: 95% BCa intervals; shaded: small changes")
   return figure
 
@@ -214,8 +220,30 @@ def _single(width: float, height: float) -> tuple[Figure, Axes]:
   return figure, ax
 
 
-def _name(ax: Axes, text: str, x: float, y: float) -> None:
-  ax.annotate(
-    text, (x, y), (4, 4 if y >= 0 else -10), "data", "offset points",
-    fontsize=7, color=INK,
-  )  # fmt: skip
+def _say(ax: Axes, why: str) -> None:
+  """Why there is nothing to see, in the middle."""
+  ax.text(0.5, 0.55, why, transform=ax.transAxes, ha="center", color=FAINT)
+
+
+def _name_heads(ax: Axes, rows: Rows) -> None:
+  """Names all heads with a role, then those that stand out in the figure."""
+  points, ends = (
+    100 * np.array([[row[name] for name in names] for row in rows])
+    for names in (
+      ("total", "direct"),
+      ("total", "direct_low", "total", "direct_high"),
+    )
+  )
+  role = np.array([row["role"] in ("writer", "canceller") for row in rows])
+  # In either direction: a head that acts through others is on the right.
+  size = np.abs(points).max(axis=0)
+  far = np.linalg.norm(points / np.where(size > 0, size, 1), axis=1)
+  order = np.lexsort((-far, ~role))[: max(_NAMED, role.sum())]
+  (left, right), (below, above) = ax.get_xlim(), ax.get_ylim()
+  zero = [[left, 0, right, 0], [0, below, 0, above]]
+  name_points(
+    ax,
+    {rows[i]["head"]: tuple(points[i]) for i in order},
+    points,
+    np.vstack([ends, zero]),
+  )

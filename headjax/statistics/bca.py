@@ -28,7 +28,7 @@ def bca_mean(
   Raises:
     ValueError: fewer than two values, or values that are not finite.
 
-  Example:
+  Examples:
     >>> found = bca_mean([0.0, 1.0, 2.0, 3.0], draws=999)
     >>> found.estimate, found.low < 1.5 < found.high
     (1.5, True)

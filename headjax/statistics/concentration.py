@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.draws import p_value, permuted_null
 from headjax.statistics.effects import as_effects, mean_effect
 
@@ -27,6 +28,9 @@ class Factors(NamedTuple):
 
   n_index: np.ndarray
   n_layer: np.ndarray
+
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -56,6 +60,8 @@ class Concentration:
   p_index: float
   draws: int
 
+  _repr_html_ = table_of_fields
+
   def __repr__(self):
     """One line, rounded for reading."""
     return (
@@ -75,7 +81,7 @@ def neff(e) -> np.ndarray:
   Returns:
     `[...]` in [1, layers * heads]; nan where all effects are zero.
 
-  Example:
+  Examples:
     >>> float(neff([[0.0, -3.0], [0.0, 0.0]]))
     1.0
 
@@ -98,7 +104,7 @@ def factorise(e) -> Factors:
     Factors `[...]` with `n_index * n_layer == neff(e)` up to rounding; nan
     where all effects are zero.
 
-  Example:
+  Examples:
     >>> n_index, n_layer = factorise([[1.0, 0.0], [1.0, 0.0]])
     >>> float(n_index), float(n_layer)
     (1.0, 2.0)
@@ -128,7 +134,7 @@ def concentration(
     ValueError: if `effects` is no finite table with these axes, or if every
       mean effect is zero: there is nothing to be spread.
 
-  Example:
+  Examples:
     >>> lane = np.zeros((2, 3, 4))
     >>> lane[:, :, 1] = 0.5
     >>> concentration(lane)  # doctest: +NORMALIZE_WHITESPACE

@@ -29,7 +29,7 @@ def match_heads(similarity) -> np.ndarray:
   Raises:
     ValueError: no such table, or values that are not finite.
 
-  Example:
+  Examples:
     >>> swapped = np.zeros((2, 2, 2, 2))
     >>> swapped[0, 0, 1, 1] = swapped[1, 1, 0, 0] = 1.0
     >>> match_heads(swapped)
@@ -63,7 +63,7 @@ def relabel(effects, labels: np.ndarray) -> np.ndarray:
     effects: `[..., layer, head]`.
     labels: `[layer, head]`, from `match_heads`.
 
-  Example:
+  Examples:
     >>> relabel(np.array([[1.0, 2.0]]), np.array([[1, 0]]))
     array([[2., 1.]])
   """

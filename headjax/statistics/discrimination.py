@@ -16,7 +16,7 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> float:
   Returns:
     In [0, 1]: 0.5 where the scores say nothing, below where they are reversed.
 
-  Example:
+  Examples:
     >>> auc(np.array([1.0, 2, 3, 4]), np.array([False, True, False, True]))
     0.75
 

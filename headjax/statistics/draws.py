@@ -26,7 +26,7 @@ def chunk_sizes(draws: int, bytes_per_draw: int) -> Iterator[int]:
   Raises:
     ValueError: if `draws` is not positive.
 
-  Example:
+  Examples:
     >>> list(chunk_sizes(5, 2**24))
     [2, 2, 1]
   """
@@ -54,7 +54,7 @@ def permuted_null(
   Returns:
     `[draw]` values.
 
-  Example:
+  Examples:
     >>> first = lambda tables: tables[:, 0, 0]
     >>> np.unique(permuted_null(first, np.eye(2), draws=20, seed=0))
     array([0., 1.])
@@ -85,7 +85,7 @@ def p_value(null: np.ndarray, observed: float, *, tail: str) -> float:
   Raises:
     ValueError: for another tail.
 
-  Example:
+  Examples:
     >>> p_value(np.array([1.0, 2.0, 3.0]), 3.0, tail="upper")
     0.5
   """

@@ -31,7 +31,7 @@ def as_effects(effects, field: str = "effects") -> np.ndarray:
     ValueError: if it is not such a table, has an empty axis or a value that
       is not finite.
 
-  Example:
+  Examples:
     >>> as_effects([[[1, 2, 3]], [[4, 5, 6]]]).shape
     (2, 1, 3)
   """
@@ -77,7 +77,7 @@ def mean_effect(effects) -> np.ndarray:
   Returns:
     `[..., layer, head]`.
 
-  Example:
+  Examples:
     >>> mean_effect([[[1.0, -2.0]], [[3.0, 2.0]]])
     array([[2., 0.]])
 

@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.draws import p_value, permuted_null
 from headjax.statistics.effects import as_effects, mean_effect
 from headjax.statistics.lanes import lane_score
@@ -41,6 +41,7 @@ class HalfLanes:
   draws: int
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def half_lanes(
@@ -62,7 +63,7 @@ def half_lanes(
     ValueError: if `effects` is no finite table with these axes, or `shared`
       does not part its heads in two.
 
-  Example:
+  Examples:
     >>> effects = np.zeros((2, 3, 4))
     >>> effects[:, :, 0] = 1.0
     >>> effects[:, [0, 1, 2], [1, 3, 1]] = 1.0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.draws import p_value, permuted_null
 from headjax.statistics.effects import as_effects, mean_effect
 
@@ -36,6 +37,8 @@ class Lanes:
   null_median: float
   draws: int
   n_tasks: int
+
+  _repr_html_ = table_of_fields
 
   def __repr__(self):
     """One line, rounded for reading."""
@@ -65,6 +68,9 @@ class TopHead(NamedTuple):
   evaluation: float
   confirmed: bool
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def lane_score(e) -> np.ndarray:
   """Lambda: the share of effect mass between layers within one head index.
@@ -78,7 +84,7 @@ def lane_score(e) -> np.ndarray:
   Returns:
     `[...]` in [0, 1]; nan where fewer than two layers hold a positive effect.
 
-  Example:
+  Examples:
     >>> float(lane_score([[1.0, 0.0], [0.5, 0.5]]))
     0.5
 
@@ -116,7 +122,7 @@ def lanes(
     ValueError: if `effects` is no finite table with these axes, or `draws` or
       `n_tasks` is not positive.
 
-  Example:
+  Examples:
     >>> lane = np.zeros((2, 3, 4))
     >>> lane[:, :, 1] = 0.5
     >>> lanes(lane, n_tasks=3)  # doctest: +NORMALIZE_WHITESPACE
@@ -159,7 +165,7 @@ def confirm_heads(
   Raises:
     ValueError: if the tables are not of one model, or have too few heads.
 
-  Example:
+  Examples:
     >>> confirm_heads([[[1.0, 2.0]]], [[[0.1, -0.1]]], count=1)
     (TopHead(layer=0, head=1, discovery=2.0, evaluation=-0.1, confirmed=False),)
 

@@ -27,7 +27,7 @@ def benjamini_hochberg(p) -> np.ndarray:
   Raises:
     ValueError: a p outside [0, 1].
 
-  Example:
+  Examples:
     >>> benjamini_hochberg([0.01, 0.04, 0.03, 0.5])
     array([0.04      , 0.05333333, 0.05333333, 0.5       ])
 
@@ -48,7 +48,7 @@ def holm(p) -> np.ndarray:
   Raises:
     ValueError: a p outside [0, 1].
 
-  Example:
+  Examples:
     >>> holm([0.01, 0.04, 0.03, 0.5])
     array([0.04, 0.09, 0.09, 0.5 ])
 
@@ -70,7 +70,7 @@ def rejected(adjusted, level: float) -> np.ndarray:
   Raises:
     ValueError: a level outside [0, 1].
 
-  Example:
+  Examples:
     >>> rejected(benjamini_hochberg([0.04, 0.045, 0.05]), 0.05)
     array([ True,  True,  True])
   """

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from headjax.checks import check
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 
 # Sums in another order differ in the last bits: such ties count.
 _TIE = 1e-10
@@ -32,6 +32,7 @@ class Partitions:
   exhaustive: bool
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
   def p_value(self, statistic) -> float:
     """How rare a statistic as large as the observed one is, two-sided.
@@ -68,7 +69,7 @@ def partitions(first, *, limit: int = 10_000, seed: int = 0) -> Partitions:
   Raises:
     ValueError: one of the two groups is empty.
 
-  Example:
+  Examples:
     >>> partitions([True, False, False]).first.astype(int)
     array([[1, 0, 0],
            [0, 1, 0],

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata, spearmanr
 
+from headjax.outline import of_fields, table_of_fields
+
 
 class WithinGroups(NamedTuple):
   """Rank correlations within groups.
@@ -21,6 +23,9 @@ class WithinGroups(NamedTuple):
   constant_x: int
   constant_y: int
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def rank_correlation(x, y, tolerance: float = 0.0) -> float:
   """Spearman's rho; tied values have their average rank.
@@ -34,7 +39,7 @@ def rank_correlation(x, y, tolerance: float = 0.0) -> float:
   Returns:
     In [-1, 1]; nan where x or y is constant.
 
-  Example:
+  Examples:
     >>> round(rank_correlation([1, 2, 3], [1, 4, 9]), 6)
     1.0
   """
@@ -58,7 +63,7 @@ def within_groups(x, y, groups, tolerance: float = 0.0) -> WithinGroups:
     groups: `[n, k]` labels; rows that are equal are one group.
     tolerance: as in `rank_correlation`.
 
-  Example:
+  Examples:
     >>> x, y = [1, 2, 3, 5, 5], [3, 4, 5, 1, 2]
     >>> within_groups(x, y, [[0], [0], [0], [1], [1]])
     WithinGroups(median=1.0, groups=1, constant_x=1, constant_y=0)

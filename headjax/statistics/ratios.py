@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.resampling import percentiles, resampled
 
 
@@ -34,6 +34,7 @@ class Ratios:
   draws: np.ndarray
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def mean_ratios(
@@ -62,7 +63,7 @@ def mean_ratios(
     ValueError: shapes that do not fit, values that are not finite, or a
       threshold that is not positive.
 
-  Example:
+  Examples:
     >>> found = mean_ratios([[0.5], [1.0], [9.0]], [1.0, 1.0, 0.1], draws=99)
     >>> found.mean, found.valid
     (array([0.75]), array([ True,  True, False]))
@@ -103,7 +104,7 @@ def mean_ratios(
 def zero_p(draws) -> np.ndarray:
   """`[...]` two-sided p that 0 has among `[draw, ...]` bootstrap values.
 
-  Example:
+  Examples:
     >>> zero_p([1.0, 2.0, -1.0, 3.0])
     np.float64(0.5)
 

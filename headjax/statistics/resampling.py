@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from headjax.checks import check, check_choice
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.draws import chunk_sizes
 from headjax.statistics.effects import as_effects, mean_effect
 
@@ -34,6 +34,7 @@ class Interval:
   high: float | np.ndarray
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def evaluate(statistic: Statistic, effects: np.ndarray, of: str) -> np.ndarray:
@@ -73,7 +74,7 @@ def bootstrap(
     ValueError: for a wrong table or fewer than 2 examples, or a statistic that
       does not keep the leading axis.
 
-  Example:
+  Examples:
     >>> total = lambda e: np.abs(e).sum(axis=(-2, -1))
     >>> effects = np.array([1.0, 2.0, 3.0, 4.0]).reshape(4, 1, 1)
     >>> bootstrap(total, effects)
@@ -112,7 +113,7 @@ def resampled(
   Returns:
     `[draw, ...]`.
 
-  Example:
+  Examples:
     >>> resampled(lambda e: e[..., 0, 0], np.ones((3, 1, 1)), draws=2)
     array([1., 1.])
   """
@@ -122,7 +123,7 @@ def resampled(
 def percentiles(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
   """The two percentiles of `[draw]` values that enclose a level.
 
-  Example:
+  Examples:
     >>> percentiles(np.arange(101.0), 0.5)
     (25.0, 75.0)
   """
@@ -158,7 +159,7 @@ def paired_difference(
   Raises:
     ValueError: as in `bootstrap`, or if the numbers of examples differ.
 
-  Example:
+  Examples:
     >>> total = lambda e: np.abs(e).sum(axis=(-2, -1))
     >>> a = np.array([1.0, 2.0, 3.0, 4.0]).reshape(4, 1, 1)
     >>> paired_difference(total, a, a - 1)
@@ -199,7 +200,7 @@ def head_intervals(
   Raises:
     ValueError: as in `bootstrap`.
 
-  Example:
+  Examples:
     >>> head_intervals([[[1.0, 2.0]], [[1.0, 4.0]]]).high
     array([[1., 4.]])
   """

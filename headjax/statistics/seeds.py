@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +30,9 @@ class SeedInterval:
   high: float
   n_seeds: int
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def seed_interval(
   values: Sequence[float] | np.ndarray, *, level: float = 0.95
@@ -45,7 +49,7 @@ def seed_interval(
   Raises:
     ValueError: a level outside (0, 1), or values that are no list of numbers.
 
-  Example:
+  Examples:
     >>> found = seed_interval([1.0, 2.0, 3.0])
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (2.0, -0.484, 4.484)
@@ -85,7 +89,7 @@ def seed_difference(
   Raises:
     ValueError: as in `seed_interval`.
 
-  Example:
+  Examples:
     >>> found = seed_difference([3.0, 4.0, 5.0], [1.0, 2.0, 3.0])
     >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
     (2.0, -0.267, 4.267)

@@ -9,6 +9,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.draws import chunk_sizes, p_value
 
 
@@ -33,6 +34,9 @@ class TopShare:
   count: int
   draws: int
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def top_share(
   validation, evaluation, *, count: int = 10, draws: int = 1000, seed: int = 0
@@ -53,7 +57,7 @@ def top_share(
   Raises:
     ValueError: tables of different directions, or fewer than `count` of them.
 
-  Example:
+  Examples:
     >>> drops = np.array([[4.0, 1.0, 0.0, -1.0]])
     >>> top_share(drops, drops, count=1, draws=9).value
     0.8

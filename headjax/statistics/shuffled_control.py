@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from headjax.checks import check
+from headjax.outline import of_fields, table_of_fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Controlled:
   z: np.ndarray
   p: np.ndarray
 
+  __repr__ = of_fields
+  _repr_html_ = table_of_fields
+
 
 def shuffled_control(mean, standard_error, shuffled) -> Controlled:
   """Compares means with those of shuffled labels.
@@ -52,7 +56,7 @@ def shuffled_control(mean, standard_error, shuffled) -> Controlled:
   Raises:
     ValueError: fewer than two shuffles, or shapes that do not fit.
 
-  Example:
+  Examples:
     >>> found = shuffled_control(0.5, 0.3, [0.0, 0.2, -0.2])
     >>> round(float(found.denom), 4), round(float(found.z), 4)
     (0.3215, 1.5554)
@@ -93,7 +97,7 @@ def shuffled_control(mean, standard_error, shuffled) -> Controlled:
 def standard_error(values) -> np.ndarray:
   """`[...]` of the mean of `[example, ...]` independent values.
 
-  Example:
+  Examples:
     >>> standard_error([1.0, 3.0])
     np.float64(1.0)
   """
@@ -113,7 +117,7 @@ def candidate_count(
 ) -> int:
   """How many of the largest heads to look at: K.
 
-  Example:
+  Examples:
     >>> candidate_count(9), candidate_count(0)
     (27, 20)
 
@@ -136,7 +140,7 @@ def candidates(
   Returns:
     `[...]` bool. All heads where there are no more than K.
 
-  Example:
+  Examples:
     >>> candidates([0.1, -0.3, 0.2], [True, False, False], minimum=1, factor=1)
     array([ True,  True, False])
 

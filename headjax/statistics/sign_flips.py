@@ -35,7 +35,7 @@ def sign_flip_p(
     ValueError: values that are not finite, labels that do not fit, or fewer
       than two groups.
 
-  Example:
+  Examples:
     >>> values = np.ones((30, 2)) * [1.0, 0.0]
     >>> sign_flip_p(values, draws=999)
     array([0.001, 1.   ])

@@ -40,7 +40,7 @@ def participation_ratio(gram, kind: str = "entropy") -> np.ndarray:
   Raises:
     ValueError: not a square table, or numbers that are not finite.
 
-  Example:
+  Examples:
     >>> participation_ratio(np.eye(3)).round(6).item()
     3.0
 
@@ -89,7 +89,7 @@ def trajectory_integral(ratio, at, *, logarithmic: bool = True) -> np.ndarray:
   Raises:
     ValueError: fewer than two points after 0, or points out of order.
 
-  Example:
+  Examples:
     >>> trajectory_integral([3.0, 3.0], [1.0, np.e]).item()
     2.0
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from headjax.checks import check
-from headjax.outline import of_fields
+from headjax.outline import of_fields, table_of_fields
 from headjax.statistics.effects import as_effects
 from headjax.statistics.resampling import Statistic, evaluate
 
@@ -26,6 +26,7 @@ class LeftOut:
   largest_change: float
 
   __repr__ = of_fields
+  _repr_html_ = table_of_fields
 
 
 def by_condition(
@@ -45,7 +46,7 @@ def by_condition(
   Raises:
     ValueError: for a wrong table, or if there is not one label per example.
 
-  Example:
+  Examples:
     >>> total = lambda e: np.abs(e).sum(axis=(-2, -1))
     >>> effects = np.array([1.0, 2.0, 4.0]).reshape(3, 1, 1)
     >>> by_condition(total, effects, [0, 1, 1])
@@ -81,7 +82,7 @@ def leave_one_group_out(
     ValueError: for a wrong table, labels that are not one per example, fewer
       than two groups, or a statistic that is no single number.
 
-  Example:
+  Examples:
     >>> total = lambda e: np.abs(e).sum(axis=(-2, -1))
     >>> effects = np.array([1.0, 1.0, 4.0]).reshape(3, 1, 1)
     >>> leave_one_group_out(total, effects, ["cat", "cat", "dog"])

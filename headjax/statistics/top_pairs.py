@@ -39,7 +39,7 @@ def top_heads(effects, count: int = 3) -> tuple[Head, ...]:
     effects: `[example, layer, head]` logit differences, clean minus patched.
     count: how many.
 
-  Example:
+  Examples:
     >>> top_heads([[[0.1, 2.0], [1.0, -3.0]]], 2)
     (Head(layer=0, head=1), Head(layer=1, head=0))
 
@@ -52,7 +52,7 @@ def top_heads(effects, count: int = 3) -> tuple[Head, ...]:
 def ordered_pairs(heads: Sequence[Head]) -> tuple[HeadPair, ...]:
   """All pairs of them from an earlier layer to a later one.
 
-  Example:
+  Examples:
     >>> ordered_pairs([Head(2, 0), Head(1, 3), Head(2, 1)])[0]
     HeadPair(source_layer=1, source_head=3, layer=2, head=0)
   """
@@ -81,7 +81,7 @@ def percentile(population: np.ndarray, value: float) -> float:
   Raises:
     ValueError: the population has no members.
 
-  Example:
+  Examples:
     >>> percentile([1.0, 2.0, 3.0, 4.0], 4.0)
     87.5
   """

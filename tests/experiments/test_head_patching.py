@@ -95,6 +95,7 @@ def test_several_models_make_one_table(call, inputs, tmp_path):
     ({"task": "missing.jsonl"}, ["missing.jsonl"]),
     ({"examples": 5}, ["examples", "got 5", "1 to 4"]),
     ({"examples": 0}, ["examples", "got 0"]),
+    ({"examples": 1}, ["task pairs", "1 pair", "2 or more"]),
     ({"split": "test"}, ["--split", "holdout"]),
     ({"budget_gib": 1e-6}, ["budget_bytes", "at least"]),
     ({"method": "fast"}, ["--method", "suffix"]),

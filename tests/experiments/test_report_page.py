@@ -256,6 +256,22 @@ def test_tables_are_sorted_by_their_heads(opened):
     assert found == sorted(found, reverse=sort is None)
 
 
+def test_tables_and_figures_are_legible_on_a_phone(opened):
+  page = opened(PHONE)
+  edges = """() => {
+    const box = document.querySelector("#tables .wide");
+    box.scrollLeft = 200;
+    const [first, second] = box.querySelectorAll("tbody td");
+    const left = (x) => x.getBoundingClientRect().left;
+    return [box.scrollLeft, left(first) - left(box), left(second) - left(box)];
+  }"""
+  scrolled, first, second = page.evaluate(edges)
+  assert scrolled == 200 and first == 0 > second
+  image = page.locator("#figures img").first
+  assert image.bounding_box()["width"] > 500
+  assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_dark_light_and_paper(opened):
   page = opened(color_scheme="dark")
   colour = "getComputedStyle(document.body).backgroundColor"

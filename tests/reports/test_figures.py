@@ -68,6 +68,27 @@ def test_circles_sit_on_the_largest_absolute_effects():
   ]
 
 
+@pytest.mark.parametrize("shape", [(4, 8), (30, 9), (12, 12)])
+def test_circles_are_no_wider_than_a_cell(shape):
+  [ax] = maps(head_heatmap(np.ones(shape), title="sva", base=1.0))
+  cell = ax.get_window_extent().width / ax.figure.dpi / shape[1]
+  for circles in the(PathCollection, ax):
+    assert 72 * 0.5 * cell < np.sqrt(circles.get_sizes().max()) <= 72 * cell
+
+
+def test_a_line_in_the_margin_ends_where_its_name_begins():
+  effect = np.zeros((4, 8))
+  effect[0, [1, 3, 5]] = 1.0
+  [ax] = maps(head_heatmap(effect, title="sva", base=1.0, circles=3))
+  ax.figure.draw_without_rendering()
+  named = [text for text in ax.texts if text.arrow_patch is not None]
+  assert len(named) == 3
+  for text in named:
+    line = text.arrow_patch
+    x = line.get_transform().transform(line.get_path().vertices)[:, 0]
+    assert x.max() <= Text.get_window_extent(text).x0 + 1
+
+
 def test_heads_without_any_effect_are_not_circled():
   [ax] = maps(head_heatmap(np.zeros((2, 3)), title="sva", base=1.0))
   assert margin_names(ax) == []

@@ -60,6 +60,27 @@ def test_shares_are_drawn_in_percent_with_their_intervals(tmp_path):
   assert "no pair has a swing" in [text.get_text() for text in empty.texts]
 
 
+def test_heads_with_a_role_and_those_that_stand_out_are_named(tmp_path):
+  def row(head, role, direct, total):
+    return {"head": head, "role": role, "direct": direct, "total": total,
+            "direct_low": direct, "direct_high": direct}  # fmt: skip
+
+  others = [row(f"L2.H{i}", "weak", 0.02, i / 100) for i in range(12)]
+  mine = [
+    row("L1.H1", "writer", 0.06, 0.07),
+    row("L1.H2", "canceller", -0.06, 0),
+  ]
+  far = row("L0.H0", "weak", 0.0, 0.9)
+  ax = drawn(
+    writers_figures.role_figure([*others, *mine, far], title="t"), tmp_path
+  )
+  names = [text.get_text() for text in ax.texts]
+  assert {"L1.H1", "L1.H2", "L0.H0"} <= set(names) and len(names) == 8
+  many = [row(f"L3.H{i}", "writer", 0.1 + i / 50, i / 20) for i in range(10)]
+  ax = drawn(writers_figures.role_figure([*many, far], title="t"), tmp_path)
+  assert sorted(t.get_text() for t in ax.texts) == [r["head"] for r in many]
+
+
 def test_bars_are_the_changes_of_each_ablation(tmp_path):
   changes = {
     name: {
@@ -76,6 +97,11 @@ def test_bars_are_the_changes_of_each_ablation(tmp_path):
   assert ends.count((-0.6, -0.4)) == 2
   names = [text.get_text() for text in ax.get_xticklabels()]
   assert names == ["zero ablation", "mean ablation"]
+  assert ax.get_legend() and not ax.texts
+  nothing = {"zero": dict.fromkeys(changes["zero"], Interval(0.0, 0.0, 0.0))}
+  ax = drawn(writers_figures.lesion_figure(nothing, title="t"), tmp_path)
+  assert ["no head has a role" in t.get_text() for t in ax.texts] == [True]
+  assert ax.get_legend() is None
 
 
 def test_attention_is_that_of_both_groups(tmp_path):

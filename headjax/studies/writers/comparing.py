@@ -99,7 +99,7 @@ def rate_deviation(ours, n_ours: int, theirs, n_theirs: int) -> np.ndarray:
   Returns:
     `[...]`; one hit and one miss are added, so that rates of 0 have an error.
 
-  Example:
+  Examples:
     >>> float(rate_deviation(0.5, 200, 0.4, 200)).__round__(2)
     2.01
   """

@@ -148,7 +148,7 @@ def coverage(
 ) -> tuple[int, int]:
   """How many of a group are among the first of a ranking, and of how many.
 
-  Example:
+  Examples:
     >>> coverage([(0, 1), (2, 0), (1, 1)], [(2, 0), (1, 1)], count=2)
     (1, 2)
 

@@ -129,7 +129,7 @@ class Released:
 def name_of(head: Head) -> str:
   """A head as the released files write it.
 
-  Example:
+  Examples:
     >>> name_of((11, 4))
     'L11.H4'
   """

@@ -52,7 +52,7 @@ def overlap(
     group: writers and cancellers.
     n_heads: of the model.
 
-  Example:
+  Examples:
     >>> overlap([(0, 0), (0, 1)], [(0, 1)], 4).expected
     0.5
 
