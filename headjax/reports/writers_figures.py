@@ -70,7 +70,7 @@ def attribution_figure(
     )
     ax.set_xlabel("layer")
     ax.set_ylabel("direct attribution (logits)")
-    ax.legend(loc="best", frameon=False, fontsize=8)
+    _legend(ax)
     head(figure, title, "a point is a head; above 0 it writes for the answer")
   return figure
 
@@ -108,7 +108,7 @@ def role_figure(rows: Rows, *, title: str, margin: float = 0.05) -> Figure:
     ax.margins(0.12)
     if shown:
       _name_heads(ax, shown)
-      ax.legend(loc="best", frameon=False, fontsize=8)
+      _legend(ax)
     else:
       _say(ax, "no pair has a swing")
     ax.set_xlabel("total effect (% of the swing)")
@@ -147,10 +147,10 @@ def lesion_figure(
     ax.set_xticks(range(len(changes)), [f"{name} ablation" for name in changes])
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel("change of logit difference")
-    ax.margins(y=0.35)  # room for the names
+    ax.margins(y=0.15)
     bars = [bar for found in changes.values() for bar in found.values()]
     if any(bar.estimate or bar.low or bar.high for bar in bars):
-      ax.legend(loc="best", frameon=False, fontsize=8)
+      _legend(ax)
     else:
       _say(ax, "no head has a role, so none is taken away")
     head(figure, title, "lines: 95% BCa intervals; shaded: small changes")
@@ -185,7 +185,7 @@ def attention_figure(rows: Rows, *, title: str) -> Figure:
     ax.tick_params(axis="x", length=0)
     ax.set_ylabel("attention at the answer")
     ax.margins(y=0.15)
-    ax.legend(loc="best", frameon=False, fontsize=8)
+    _legend(ax)
     head(figure, title, "means over heads; p of exchanged roles, after Holm")
   return figure
 
@@ -218,6 +218,14 @@ def _single(width: float, height: float) -> tuple[Figure, Axes]:
   )
   ax.spines[["top", "right"]].set_visible(False)
   return figure, ax
+
+
+def _legend(ax: Axes) -> None:
+  """In a row above the axes, where it hides no interval."""
+  ax.legend(
+    loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False,
+    fontsize=8, borderaxespad=0, columnspacing=1.2, handletextpad=0.4,
+  )  # fmt: skip
 
 
 def _say(ax: Axes, why: str) -> None:
