@@ -29,7 +29,7 @@ def test_the_first_clear_step_is_the_first_for_good():
   rows = foretold(series(), "induction", BOTH)
   assert first_clear(rows, "ratio") == 80
   assert first_clear(rows, "selectivity") == 40
-  assert first_clear(rows, "ratio", clear=0.7) == 10
+  assert first_clear(rows, "ratio", clear=0.75) == 10
   one = foretold(series(), "induction", BOTH[:1])
   assert first_clear(one, "ratio") == 10
   assert first_clear(one, "integral") == first_clear(one, "selectivity") == 20
