@@ -36,11 +36,17 @@ async function drawPairs(view, parts, pairs, scale, memory) {
     const listed = memory.reads ? null : entry.code.listed;
     const code = { ...entry.code, axes: names, listed };
     const call = { ...entry, code };
-    recompute(again, [arrayCall(call, memory.chosen, view.head)]);
+    const absent = listed && !isListed(entry.code.list, view.head);
+    if (absent) again.replaceChildren();
+    else recompute(again, [arrayCall(call, memory.chosen, view.head)]);
   };
   memory.pair = Math.min(memory.pair ?? 0, pairs.length - 1);
   memory.reads ??= false;
   await show();
+}
+
+function isListed(list, [layer, head]) {
+  return list.some(([l, h]) => l === layer && h === head);
 }
 
 async function pairTable(entry, head, { chosen, reads }) {
