@@ -96,6 +96,7 @@ def direct_logits(
     condition=pairs.condition,
     provenance=provenance,
   )
+  labelled.effect.attrs["long_name"] = "direct logit attribution"
   return labelled.rename(effect="attribution")
 
 

@@ -93,6 +93,7 @@ def test_the_size_of_a_chunk_changes_nothing_and_the_result_is_labelled():
   model, _ = random_model(GPT2, dtype="float32")
   pairs = random_pairs(GPT2, LENGTHS, [-1] * 4)
   whole = direct_logits(model, pairs)
+  assert whole.attribution.long_name == "direct logit attribution"
   # The last chunk repeats an example that must not count twice in the mean.
   parts = direct_logits(model, pairs, examples=3)
   np.testing.assert_allclose(parts.attribution, whole.attribution, atol=2e-5)
