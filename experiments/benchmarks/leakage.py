@@ -41,7 +41,11 @@ from headjax import (
 )
 from headjax.checks import check
 from headjax.interventions.chunks import GIB
-from headjax.interventions.leakage import change_covariance, leakage
+from headjax.interventions.leakage import (
+  both_prompts,
+  change_covariance,
+  leakage,
+)
 from headjax.interventions.pooling import pooled
 from headjax.interventions.sweep import at_answer
 from headjax.models import cost, spaces
@@ -99,10 +103,8 @@ def made(examples: int) -> tuple[LoadedModel, PromptPairs]:
 @functools.partial(fast_jit, static_argnames=("model",))
 def one_forward(model, params, batch):
   """Both runs as one batch, as the sums make them."""
-  tokens = jnp.stack([batch.clean, batch.reference], axis=1)
-  key_valid = jnp.repeat(batch.key_valid, 2, axis=0)
+  tokens, key_valid = both_prompts(batch)
   answer_pos = jnp.repeat(batch.answer_pos, 2, axis=0)
-  tokens = tokens.reshape(key_valid.shape)
   resid, _ = run(model, params, tokens, key_valid=key_valid)
   return at_answer(resid, answer_pos).sum()
 

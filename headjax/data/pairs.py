@@ -106,8 +106,7 @@ class PromptPairs:
 
   def __repr__(self) -> str:
     sizes = ", ".join(f"{name} {size}" for name, size in self._sizes().items())
-    split = f", {self.split}" if self.split else ""
-    return f"PromptPairs({self.name}{split}: {sizes})"
+    return f"PromptPairs({self._title()}: {sizes})"
 
   def _repr_html_(self) -> str:
     """The same as a table, with the ids of the first pair."""
@@ -119,8 +118,10 @@ class PromptPairs:
       field: str(getattr(self, field)[0]) for field in ("answer", "foil")
     }
     rows = {f"first {field}": ids for field, ids in first.items()}
-    split = f", {self.split}" if self.split else ""
-    return table(f"{self.name}{split}", self._sizes() | rows)
+    return table(self._title(), self._sizes() | rows)
+
+  def _title(self) -> str:
+    return f"{self.name}, {self.split}" if self.split else self.name
 
   def _sizes(self) -> dict[str, str]:
     shortest, longest = self.lengths.min(), self.lengths.max()

@@ -183,15 +183,21 @@ def write_error(
   return WriteError(float(error), float(error / size))
 
 
-@functools.partial(fast_jit, static_argnames=("model",))
-def _change_covariance(model: Decoder, params: Any, batch: Batch) -> jax.Array:
-  # As one batch, whose wider products are faster than two.
+def both_prompts(batch: Batch) -> tuple[jax.Array, jax.Array]:
+  """Tokens and valid keys of both prompts as one batch, in turn.
+
+  Its wider products are faster than those of two.
+  """
   both = jnp.stack([batch.clean, batch.reference], axis=1)
   key_valid = jnp.repeat(batch.key_valid, 2, axis=0)
-  seen = record(
-    model, params, both.reshape(key_valid.shape), key_valid=key_valid
-  )
-  z = seen.z.reshape(len(seen.z), *both.shape, *seen.z.shape[3:])
+  return both.reshape(key_valid.shape), key_valid
+
+
+@functools.partial(fast_jit, static_argnames=("model",))
+def _change_covariance(model: Decoder, params: Any, batch: Batch) -> jax.Array:
+  tokens, key_valid = both_prompts(batch)
+  seen = record(model, params, tokens, key_valid=key_valid)
+  z = seen.z.reshape(len(seen.z), -1, 2, *seen.z.shape[2:])
   dz = z[:, :, 1] - z[:, :, 0]
   dz = jnp.where(batch.key_valid[None, :, :, None, None], dz, 0)
   return jnp.einsum("lbphe,lbphf->lhef", dz, dz)

@@ -22,7 +22,12 @@ from headjax.models.prompts import check_prompts
 from headjax.models.sites import Edits
 from headjax.models.tokenizers import Tokenizer
 from headjax.studies.cores.extract import extract
-from headjax.studies.cores.outputs import Outputs, margin, outputs_under
+from headjax.studies.cores.outputs import (
+  Outputs,
+  logits_of,
+  margin,
+  outputs_under,
+)
 
 EXAMPLES = 64  # at once
 VERBS = {"plural": (" are", " were"), "singular": (" is", " was")}
@@ -76,8 +81,7 @@ def verb_margin(tokenizer: Tokenizer) -> Outputs:
 def verb_logits(tokenizer: Tokenizer) -> Outputs:
   """The logits of the two plural verbs, then those of the singular ones."""
   ids = verb_tokens(tokenizer)
-  tokens = np.array([*ids["plural"], *ids["singular"]], np.int32)
-  return Outputs(tokens, np.eye(len(tokens), dtype=np.float32))
+  return logits_of([*ids["plural"], *ids["singular"]])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """What does a task ask of a model? Sums of some logits, edited or not."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import flax.struct
@@ -44,7 +45,14 @@ class Outputs:
 
 def each(n: int) -> Outputs:
   """The logits of tokens 0 .. n - 1, one output each."""
-  return Outputs(np.arange(n, dtype=np.int32), np.eye(n, dtype=np.float32))
+  return logits_of(range(n))
+
+
+def logits_of(tokens: Sequence[int]) -> Outputs:
+  """The logits of some tokens, one output each."""
+  return Outputs(
+    np.array(tokens, np.int32), np.eye(len(tokens), dtype=np.float32)
+  )
 
 
 def margin(plus: list[int], minus: list[int]) -> Outputs:
