@@ -57,13 +57,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "train.every": 200,
   },
   # Grokking times, one layer: every p at weight decay 1 with the whole
-  # training part as the batch, every weight decay at p = 53.
+  # training part as the batch, every weight decay at p = 53. Some delays are
+  # shorter than 300 epochs, so there is a look every 20.
   "sweep": {
     "seeds": tuple(range(42, 54)),
     "model.n_layers": 1,
     "sweep.p": (31, 43, 53, 61, 79, 89, 101),
     "sweep.weight_decay": (0.3, 0.5, 1.0, 1.5, 2.0, 3.0),
     "train.epochs": 30_000,
+    "train.every": 20,
   },
   "sweep-cpu": {
     "seeds": (42, 43, 44),
@@ -71,6 +73,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sweep.p": (31, 43, 53, 61),
     "sweep.weight_decay": (0.5, 1.0, 2.0, 3.0),
     "train.epochs": 30_000,
+    "train.every": 20,
   },
 }
 
