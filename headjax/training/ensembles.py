@@ -23,6 +23,7 @@ from headjax.checks import check, check_choice, fail
 from headjax.models.compiling import product_options
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder, run
+from headjax.models.sites import Edit, Edits
 from headjax.training import optimizer
 from headjax.training.loss import cross_entropy
 from headjax.training.recipe import Optimizer
@@ -52,6 +53,8 @@ class Ensemble:
     weight_decay: np.ndarray | None = None,
     first: int = 0,
     way: str | None = None,
+    decaying: str = "matrices",
+    dropout: float = 0.0,
     loss_rows: int = 8192,
   ):
     """Compiles nothing yet.
@@ -63,6 +66,9 @@ class Ensemble:
       weight_decay: `[member]`; None means the recipe's.
       first: the first position whose prediction counts.
       way: "map" or "vmap"; None means the one that suits the backend.
+      decaying: "matrices" or "all" parameters; see `optimizer.make`.
+      dropout: share of the values that attention and MLPs add to the stream
+        which a training step leaves out, at random; the others grow by as much.
       loss_rows: rows of logits in memory at once, of one member.
 
     Raises:
@@ -84,12 +90,17 @@ class Ensemble:
     if way is None:
       way = "map" if jax.default_backend() == "cpu" else "vmap"
     check_choice("way", way, WAYS)
+    check_choice("decaying", decaying, optimizer.DECAYING)
+    check(
+      0 <= dropout < 1, "dropout", dropout, "0 or more, below 1", "lower it"
+    )
     self._way, self._first, self._loss_rows = way, first, loss_rows
+    self._decaying, self._dropout = decaying, dropout
     self.model = Decoder(config, attention="fused", unroll=config.n_layers)
     self.mesh = _mesh(n)
     compiled = functools.partial(jax.jit, compiler_options=product_options())
     self._init = compiled(self._spread(self._start, 1))
-    self._train = compiled(self._spread(self._steps, 4, 1), donate_argnums=0)
+    self._train = compiled(self._spread(self._steps, 5, 1), donate_argnums=0)
     self._score = compiled(self._spread(self._accuracy, 1, 1))
 
   def init(self) -> TrainState:
@@ -133,8 +144,9 @@ class Ensemble:
     if active is None:
       active = np.ones(len(self.seeds), bool)
     decay = jnp.asarray(self.weight_decay)
+    seeds = jnp.asarray(self.seeds)
     state, losses = self._train(
-      state, rows, decay, jnp.asarray(active), jnp.asarray(data)
+      state, seeds, rows, decay, jnp.asarray(active), jnp.asarray(data)
     )
     losses = np.asarray(losses)
     if not np.isfinite(losses).all():
@@ -187,11 +199,16 @@ class Ensemble:
     slots = optimizer.make(self.recipe).init(params)
     return TrainState(jnp.zeros((), jnp.int32), params, slots)
 
-  def _steps(self, state, rows, weight_decay, active, data):
-    update = optimizer.make(self.recipe, weight_decay).update
+  def _steps(self, state, seed, rows, weight_decay, active, data):
+    update = optimizer.make(
+      self.recipe, weight_decay, decaying=self._decaying
+    ).update
 
     def step(state, batch):
-      loss, gradient = jax.value_and_grad(self._loss)(state.params, data[batch])
+      key = jax.random.fold_in(jax.random.key(seed), state.step)
+      loss, gradient = jax.value_and_grad(self._loss)(
+        state.params, data[batch], self._left_out(key, batch)
+      )
       updates, slots = update(gradient, state.opt_state, state.params)
       params = optax.apply_updates(state.params, updates)
       return TrainState(state.step + 1, params, slots), loss
@@ -201,16 +218,31 @@ class Ensemble:
 
     return jax.lax.cond(active, lambda: jax.lax.scan(step, state, rows), stay)
 
-  def _asked(self, params, tokens):
+  def _left_out(self, key, batch):
+    """Dropout, as an edit: what is kept grows so that the mean stays."""
+    if not self._dropout:
+      return Edits()
+    config, kept = self.config, 1 - self._dropout
+    shape = (config.n_layers, len(batch), config.n_ctx, config.d_model)
+
+    def one(key):
+      gate = 1 - jax.random.bernoulli(key, kept, shape) / kept
+      return (Edit(gate, jnp.zeros((config.n_layers, 1, 1, 1))),)
+
+    keys = jax.random.split(key)
+    return Edits(attn_out=one(keys[0]), mlp_out=one(keys[1]))
+
+  def _asked(self, params, tokens, edits=Edits()):
     """The normed stream of the positions that count, and their targets."""
-    resid, _ = run(self.model, params, tokens[:, :-1])
+    resid, _ = run(self.model, params, tokens[:, :-1], edits)
     variables = {"params": params}
     x = self.model.apply(variables, resid, method=Decoder.normed)
     W_U = self.model.apply(variables, method=Decoder.directions)
     return x[:, self._first :], W_U, tokens[:, 1 + self._first :]
 
-  def _loss(self, params, tokens):
-    return cross_entropy(*self._asked(params, tokens), n_rows=self._loss_rows)
+  def _loss(self, params, tokens, edits):
+    asked = self._asked(params, tokens, edits)
+    return cross_entropy(*asked, n_rows=self._loss_rows)
 
   def _accuracy(self, params, tokens):
     x, W_U, targets = self._asked(params, tokens)

@@ -3,11 +3,13 @@
 import jax
 import optax
 
+from headjax.checks import check_choice
 from headjax.training.recipe import Optimizer
 
-# Matrices and embeddings decay; biases, gains and scales do not. Stacked over
-# layers a bias has two axes as well, so the name decides.
-_DECAYING = ("W_", "adapter_")
+# Matrices and embeddings, not biases, gains and scales. Stacked over layers a
+# bias has two axes as well, so the name decides.
+_MATRICES = ("W_", "adapter_")
+DECAYING = ("all", "matrices")
 
 
 def schedule(recipe: Optimizer) -> optax.Schedule:
@@ -27,14 +29,20 @@ def schedule(recipe: Optimizer) -> optax.Schedule:
 
 
 def make(
-  recipe: Optimizer, weight_decay: jax.Array | None = None
+  recipe: Optimizer,
+  weight_decay: jax.Array | None = None,
+  *,
+  decaying: str = "matrices",
 ) -> optax.GradientTransformation:
-  """Clipping, then AdamW whose decay leaves vectors alone.
+  """Clipping, then AdamW.
 
   Args:
     recipe: of the updates.
     weight_decay: a traced scalar in place of the recipe's.
+    decaying: which parameters decay: "matrices", with the embeddings, or "all",
+      with biases and gains, as `torch.optim.AdamW` does if nobody stops it.
   """
+  check_choice("decaying", decaying, DECAYING)
   clip = optax.clip_by_global_norm(recipe.clip)
   return optax.chain(
     clip if recipe.clip else optax.identity(),
@@ -46,15 +54,15 @@ def make(
       weight_decay=(
         recipe.weight_decay if weight_decay is None else weight_decay
       ),
-      mask=decays,
+      mask=decays if decaying == "matrices" else None,
     ),
   )
 
 
 def decays(params):
-  """A tree of bools: whether a parameter decays."""
+  """A tree of bools: whether a parameter is a matrix or an embedding."""
 
   def one(path, _):
-    return path[-1].key.startswith(_DECAYING)
+    return path[-1].key.startswith(_MATRICES)
 
   return jax.tree_util.tree_map_with_path(one, params)

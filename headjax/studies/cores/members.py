@@ -31,6 +31,8 @@ class Setup:
     seeds: one a member.
     batch_size: sequences in a step, at most; whole batches only.
     epochs: passes over the data.
+    decaying: which parameters decay, "matrices" or "all".
+    dropout: of what is added to the stream, in training.
   """
 
   name: str
@@ -39,6 +41,8 @@ class Setup:
   seeds: tuple[int, ...]
   batch_size: int
   epochs: int
+  decaying: str = "matrices"
+  dropout: float = 0.0
 
   def __post_init__(self):
     for field in ("batch_size", "epochs"):
@@ -62,6 +66,8 @@ class Setup:
       np.array(self.seeds),
       weight_decay=weight_decay,
       first=first,
+      decaying=self.decaying,
+      dropout=self.dropout,
     )
 
 
@@ -121,4 +127,6 @@ def setup(config: Any, **model: Any) -> Setup:
     tuple(config.seeds),
     config.train.batch_size,
     epochs,
+    config.train.decaying,
+    config.train.dropout,
   )
