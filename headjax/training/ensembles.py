@@ -23,8 +23,9 @@ from headjax.checks import check, check_choice, fail
 from headjax.models.compiling import product_options
 from headjax.models.config import ModelConfig
 from headjax.models.decoder import Decoder, run
-from headjax.models.sites import Edit, Edits
+from headjax.models.sites import Edits
 from headjax.training import optimizer
+from headjax.training.dropout import dropout
 from headjax.training.loss import cross_entropy
 from headjax.training.recipe import Optimizer
 from headjax.training.step import TrainState
@@ -54,7 +55,7 @@ class Ensemble:
     first: int = 0,
     way: str | None = None,
     decaying: str = "matrices",
-    dropout: float = 0.0,
+    dropout_rate: float = 0.0,
     loss_rows: int = 8192,
   ):
     """Compiles nothing yet.
@@ -67,8 +68,7 @@ class Ensemble:
       first: the first position whose prediction counts.
       way: "map" or "vmap"; None means the one that suits the backend.
       decaying: "matrices" or "all" parameters; see `optimizer.make`.
-      dropout: share of the values that attention and MLPs add to the stream
-        which a training step leaves out, at random; the others grow by as much.
+      dropout_rate: share that a training step leaves out; see `dropout`.
       loss_rows: rows of logits in memory at once, of one member.
 
     Raises:
@@ -92,10 +92,11 @@ class Ensemble:
     check_choice("way", way, WAYS)
     check_choice("decaying", decaying, optimizer.DECAYING)
     check(
-      0 <= dropout < 1, "dropout", dropout, "0 or more, below 1", "lower it"
-    )
+      0 <= dropout_rate < 1, "dropout", dropout_rate, "0 or more, below 1",
+      "lower it",
+    )  # fmt: skip
     self._way, self._first, self._loss_rows = way, first, loss_rows
-    self._decaying, self._dropout = decaying, dropout
+    self._decaying, self._dropout_rate = decaying, dropout_rate
     self.model = Decoder(config, attention="fused", unroll=config.n_layers)
     self.mesh = _mesh(n)
     compiled = functools.partial(jax.jit, compiler_options=product_options())
@@ -207,7 +208,9 @@ class Ensemble:
     def step(state, batch):
       key = jax.random.fold_in(jax.random.key(seed), state.step)
       loss, gradient = jax.value_and_grad(self._loss)(
-        state.params, data[batch], self._left_out(key, batch)
+        state.params,
+        data[batch],
+        dropout(self.config, key, len(batch), self._dropout_rate),
       )
       updates, slots = update(gradient, state.opt_state, state.params)
       params = optax.apply_updates(state.params, updates)
@@ -217,20 +220,6 @@ class Ensemble:
       return state, jnp.zeros(len(rows), jnp.float32)
 
     return jax.lax.cond(active, lambda: jax.lax.scan(step, state, rows), stay)
-
-  def _left_out(self, key, batch):
-    """Dropout, as an edit: what is kept grows so that the mean stays."""
-    if not self._dropout:
-      return Edits()
-    config, kept = self.config, 1 - self._dropout
-    shape = (config.n_layers, len(batch), config.n_ctx, config.d_model)
-
-    def one(key):
-      gate = 1 - jax.random.bernoulli(key, kept, shape) / kept
-      return (Edit(gate, jnp.zeros((config.n_layers, 1, 1, 1))),)
-
-    keys = jax.random.split(key)
-    return Edits(attn_out=one(keys[0]), mlp_out=one(keys[1]))
 
   def _asked(self, params, tokens, edits=Edits()):
     """The normed stream of the positions that count, and their targets."""

@@ -117,6 +117,41 @@ def test_losses_and_accuracies_are_of_the_positions_that_count():
   np.testing.assert_allclose(losses[0, 0], expected, rtol=1e-5)
 
 
+def test_dropout_depends_on_the_step_and_on_nothing_before_it():
+  found = Ensemble(CONFIG, RECIPE, SEEDS, dropout_rate=0.5)
+  whole, losses = found.advance(found.init(), DATA, ROWS)
+  plain = ensemble("map")
+  _, without = plain.advance(plain.init(), DATA, ROWS)
+  assert (losses != without).all()
+  state, some = found.advance(found.init(), DATA, ROWS[:, :3])
+  state, others = found.advance(state, DATA, ROWS[:, 3:])
+  np.testing.assert_array_equal(np.hstack([some, others]), losses)
+  jax.tree.map(
+    np.testing.assert_array_equal, state.params, whole.params
+  )  # a run that was stopped goes on bit for bit
+
+
+def test_scores_know_no_dropout():
+  found = Ensemble(CONFIG, RECIPE, SEEDS, dropout_rate=0.9)
+  plain = ensemble("map")
+  np.testing.assert_array_equal(
+    found.accuracy(found.init(), DATA), plain.accuracy(plain.init(), DATA)
+  )
+
+
+def test_all_parameters_decay_where_that_is_asked_for():
+  recipe = dataclasses.replace(RECIPE, weight_decay=5.0)
+  gains = []
+  for decaying in ("matrices", "all"):
+    found = Ensemble(CONFIG, recipe, SEEDS[:1], decaying=decaying)
+    state, _ = found.advance(found.init(), DATA, ROWS[:1])
+    gains.append(found.params(state, 0)["blocks"]["mlp_out_norm"]["gain"])
+  # Five steps at a rate of 0.01 take a quarter of what decays, and every
+  # update moves a gain by 0.01 at most.
+  assert (np.asarray(gains[0]) > 0.94).all()
+  assert (np.asarray(gains[1]) < 0.84).all()
+
+
 def test_devices_divide_the_members():
   sizes = [Ensemble(CONFIG, RECIPE, range(n)).mesh.size for n in (1, 3, 8, 11)]
   assert sizes == [1, 3, 8, 1]
@@ -127,6 +162,10 @@ def test_bad_input_is_refused():
     Ensemble(CONFIG, RECIPE, [])
   with pytest.raises(ValueError, match="first: got 6"):
     Ensemble(CONFIG, RECIPE, SEEDS, first=6)
+  with pytest.raises(ValueError, match="dropout: got 1"):
+    Ensemble(CONFIG, RECIPE, SEEDS, dropout_rate=1)
+  with pytest.raises(ValueError, match="decaying: got 'gains'"):
+    Ensemble(CONFIG, RECIPE, SEEDS, decaying="gains")
   with pytest.raises(ValueError, match="way: got 'loop'"):
     Ensemble(CONFIG, RECIPE, SEEDS, way="loop")
   with pytest.raises(ValueError, match="rows: got 0 to 20"):

@@ -63,7 +63,8 @@ def slow_adamw(recipe: Optimizer, params, gradients, decaying):
 
 
 @pytest.mark.parametrize("clip", [0, 0.5])
-def test_updates_are_those_of_adamw_written_out(clip, x64):
+@pytest.mark.parametrize("decaying", optimizer.DECAYING)
+def test_updates_are_those_of_adamw_written_out(clip, decaying, x64):
   recipe = dataclasses.replace(RECIPE, clip=clip)
   rng = np.random.default_rng(0)
   shapes = {"W_in": (3, 4), "b_in": (2, 3), "gain": (4,)}
@@ -71,13 +72,15 @@ def test_updates_are_those_of_adamw_written_out(clip, x64):
   gradients = [
     {k: rng.normal(size=s) for k, s in shapes.items()} for _ in range(6)
   ]
-  update = optimizer.make(recipe)
+  update = optimizer.make(recipe, decaying=decaying)
   got = {k: jnp.asarray(v) for k, v in params.items()}
   state = update.init(got)
   for gradient in gradients:
     change, state = update.update(gradient, state, got)
     got = jax.tree.map(jnp.add, got, change)
-  want = slow_adamw(recipe, params, gradients, {"W_in"})
+  matrices = {"W_in"}
+  decay = matrices if decaying == "matrices" else set(shapes)
+  want = slow_adamw(recipe, params, gradients, decay)
   for name in shapes:
     np.testing.assert_allclose(got[name], want[name], rtol=1e-6)
 
@@ -93,6 +96,11 @@ def test_matrices_and_embeddings_decay_and_nothing_else(config):
     for part in weights.PATHS[name]:
       node = node[part]
     assert node == (name[:2] == "W_"), name
+
+
+def test_an_unknown_choice_of_parameters_is_refused():
+  with refusal("decaying: got 'gains'", "all, matrices"):
+    optimizer.make(RECIPE, decaying="gains")
 
 
 def test_bad_recipes_are_refused_by_field():

@@ -67,7 +67,7 @@ class Setup:
       weight_decay=weight_decay,
       first=first,
       decaying=self.decaying,
-      dropout=self.dropout,
+      dropout_rate=self.dropout,
     )
 
 
