@@ -218,12 +218,9 @@ def show(field, times, out):
       f"delay ~ {field}^{law['exponent']:.2f} "
       f"[{law['low']:.2f}, {law['high']:.2f}], of {law['points']} points"
     )
-    if field == "weight_decay":
-      fit = sweeps.inverse_decay(times)
-      print(f"K = {fit['K']:.0f} [{fit['low']:.0f}, {fit['high']:.0f}] epochs")
-    else:
-      fit = sweeps.critical_modulus(times)
-      print(f"Omega = {fit['omega']:.0f} epochs, p_crit = {fit['p_crit']:.1f}")
+    fit = theory(field, times)
+    save_rows([fit], out / f"{field}-theory.csv")
+    print(", ".join(f"{name} = {x:.3g}" for name, x in fit.items()))
   if not known:
     return  # nothing to draw
   panel = Panel(
@@ -232,6 +229,13 @@ def show(field, times, out):
   )  # fmt: skip
   figure = line_figure(rows, [panel], title=f"Grokking over {panel.x_label}")
   save_figure(figure, out / field)
+
+
+def theory(field, times):
+  """The constants of the paper's law, in epochs and moduli."""
+  if field == "p":
+    return sweeps.critical_modulus(times)
+  return sweeps.inverse_decay(times)
 
 
 def _unit(row):

@@ -96,7 +96,9 @@ def inverse_decay(
 def critical_modulus(times: Sequence[GrokTime]) -> dict[str, float]:
   """Omega and p_crit of delay = -Omega log(1 - p_crit / p).
 
-  By least squares of the delays; only for p above p_crit.
+  By least squares of the delays; only for p above p_crit. Where p_crit is far
+  below every p, only the product is told by the delays, which are then
+  Omega p_crit / p.
   """
   x, y = _medians(times, "p")
   _check_points(x)
@@ -112,7 +114,8 @@ def critical_modulus(times: Sequence[GrokTime]) -> dict[str, float]:
   found = minimize_scalar(
     error, bounds=(1e-3, x.min() * (1 - 1e-6)), method="bounded"
   ).x
-  return {"omega": float(omega(found)[0]), "p_crit": float(found)}
+  scale = float(omega(found)[0])
+  return {"p_crit": float(found), "omega": scale, "product": scale * found}
 
 
 def _points(times, field) -> dict[float, np.ndarray]:

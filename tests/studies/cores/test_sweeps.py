@@ -37,6 +37,13 @@ def test_the_critical_modulus_is_found():
   assert np.isclose(found["omega"], 1000, rtol=1e-2)
 
 
+def test_far_above_the_critical_modulus_its_product_is_known():
+  times = [run(p=p, delay=60_000 / p) for p in (31, 43, 53, 61)]
+  found = sweeps.critical_modulus(times)
+  assert found["p_crit"] < 1  # that is, anything that is small
+  assert np.isclose(found["product"], 60_000, rtol=1e-2)
+
+
 def test_censored_runs_are_longer_than_any():
   times = [run(seed=0, delay=100), run(seed=1, delay=300), run(seed=2)]
   times[2] = times[2]._replace(test_epoch=float("nan"))
