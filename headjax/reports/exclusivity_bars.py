@@ -118,10 +118,12 @@ def loss_figure(concentration: Rows, performance: Rows) -> Figure:
   design = {row["run"]: row["design"] for row in concentration}
   for row in concentration:
     spread.setdefault(row["run"], []).append(row["neff"])
+  names = ordered(design.values())
+  width = 5.9 + 0.075 * max(map(len, names), default=0)  # with the legend
   with matplotlib.rc_context(STYLE):
-    figure = Figure(figsize=(7.6, 4.6))
-    ax = figure.add_axes((0.09, 0.13, 0.6, 0.68))
-    for name in ordered(design.values()):
+    figure = Figure(figsize=(width, 4.6))
+    ax = figure.add_axes((0.7 / width, 0.13, 4.55 / width, 0.68))
+    for name in names:
       runs = [r for r in spread if design[r] == name and loss[r] == loss[r]]
       x = [loss[run] for run in runs]
       y = [np.exp(np.mean(np.log(spread[run]))) for run in runs]

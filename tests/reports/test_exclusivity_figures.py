@@ -96,6 +96,14 @@ def test_halves_losses_and_curves_are_drawn(tmp_path):
   np.testing.assert_allclose(thick[0].get_ydata(), [0, 0.5, 1])
 
 
+def test_long_names_stay_inside_the_figure(tmp_path):
+  name = "write-common-axis-block-norm-3456@relay"
+  one = [{"run": "r", "design": name, "neff": 2.0, "validation_loss": 1.0}]
+  figure = drawn(loss_figure(one, one), tmp_path)
+  legend = figure.axes[0].get_legend().get_window_extent()
+  assert legend.x1 <= figure.bbox.x1
+
+
 def test_heat_maps_show_the_first_run_of_each_design(tmp_path):
   table = [
     row | {"layer": layer, "head": head, "discovery": float(layer * head)}
