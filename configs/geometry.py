@@ -27,6 +27,7 @@ BLOCKS = S | {"model.read.kind": "block"}
 OTHER = BLOCKS | {"model.read.members": "shifted"}
 OWN = BLOCKS | {"model.read.members": "layer"}
 NORMS = S | {"model.read.kind": "block_norm"}
+HALF = {"model.write.kind": "half_shared", "model.write.members": "layer"}
 SCREENING = {
   "model.attention": "screening",
   "model.n_layers": 21,
@@ -65,11 +66,11 @@ VARIANTS = {
   "multiscreen-learned": SCREENING,
   # As strong as this architecture's learned W_O at its start.
   "multiscreen-identity": SCREENING | AXIS | {"model.write.scale": 0.1},
-  # Even heads share their spaces with all layers, odd heads with none.
-  "half-shared": {
-    "model.write.kind": "half_shared",
-    "model.write.members": "layer",
-  },
+  # Even heads share their spaces with all layers, odd heads with none; readers
+  # are free, or their values are restricted to a block of the axes, which is
+  # what makes lanes in a small model.
+  "half-shared": HALF,
+  "half-shared-v": HALF | BLOCKS | {"model.read.restricted": "V"},
   # One input restricted to the head's block.
   **{
     f"{name}-{letter.lower()}": row | {"model.read.restricted": letter}

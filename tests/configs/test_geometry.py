@@ -15,6 +15,7 @@ from headjax.models.from_config import model_config
 FACTS = pathlib.Path(__file__).parents[1] / "reference" / "facts.json"
 COUNTS = json.loads(FACTS.read_text())["parameter_counts"] | {
   "half-shared": 116_968_704,
+  "half-shared-v": 110_499_072,
   **{f"read-common-{letter}": 117_576_960 for letter in "qkv"},
   **{f"all-common-axis-{letter}": 110_499_072 for letter in "qkv"},
   "read-common-4127": 124_040_820,

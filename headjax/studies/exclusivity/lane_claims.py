@@ -12,6 +12,11 @@ from headjax.studies.exclusivity.claims import (
 from headjax.studies.exclusivity.published import TASKS, by_task
 
 SHARED = ("write-common", "write-common-axis", "mlp3456", "value384")
+# Of which half the indices are special, and those of which none is.
+HALVES = (
+  "half-shared", "write-common-axis", "write-rotated",
+  "half-shared-v", "all-common-axis-v",
+)  # fmt: skip
 LEARNED = 0.9  # of the final accuracy
 
 
@@ -60,7 +65,7 @@ def lanes() -> list[Claim]:
         "-",
         column("halves", "difference", design, task=task),
       )
-      for design in ("half-shared", "write-common-axis", "write-rotated")
+      for design in HALVES
     ]
     found += [
       Claim(
