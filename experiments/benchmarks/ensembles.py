@@ -69,8 +69,9 @@ class Case:
     """Compiles, in the first call."""
     self.n, self.way, self.data, self.rows = n, way, data, rows
     self.ensemble = Ensemble(
-      found.model, found.optimizer, np.arange(n), way=way, first=first
-    )
+      found.model, found.optimizer, np.arange(n), way=way, first=first,
+      decaying=found.decaying, dropout_rate=found.dropout,
+    )  # fmt: skip
     self.state, self.times = self.ensemble.init(), []
     with Compilations() as compiled:
       self.first_s = self._call()
