@@ -33,6 +33,7 @@ from headjax.reports.rows import save_rows, text_table
 from headjax.studies.cores import grokking, modular, sweeps
 from headjax.studies.cores.members import setup
 from headjax.studies.cores.tables import Text, labelled, provenance
+from headjax.training.optimizer import DECAYING
 
 ROWS = "rows.json"
 CURVES = (
@@ -68,8 +69,16 @@ def parse(argv):
   parser.add_argument("--epochs", type=int, help="default the config's")
   parser.add_argument("--branch", type=int, help="default the config's")
   parser.add_argument("--every", type=int, help="default the config's")
+  parser.add_argument("--dropout", type=float, help="default the config's")
+  parser.add_argument(
+    "--decaying", choices=DECAYING, help="what decays; default the config's"
+  )
   study.add_option(parser)
   args = parser.parse_args(argv)
+  check(
+    args.dropout is None or 0 <= args.dropout < 1, "--dropout", args.dropout,
+    "0 or more, below 1", "lower it",
+  )  # fmt: skip
   for name, least in {"p": 3, "epochs": 1, "branch": 0, "every": 1}.items():
     got = getattr(args, name)
     check(
@@ -93,6 +102,8 @@ def main(argv):
     "train.epochs": args.epochs,
     "train.branch": args.branch,
     "train.every": args.every,
+    "train.dropout": args.dropout,
+    "train.decaying": args.decaying,
   }
   base.override(config, {k: v for k, v in changes.items() if v is not None})
   train = config.train

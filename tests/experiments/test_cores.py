@@ -22,6 +22,8 @@ BAD = {
   "chain of sums": (cores_modular, ["--config", "markov"], "--config"),
   "modulus": (cores_modular, ["--p", 1], "--p"),
   "branch": (cores_modular, ["--branch", -5], "--branch"),
+  "dropout": (cores_modular, ["--dropout", 1], "--dropout"),
+  "decaying": (cores_modular, ["--decaying", "gains"], "--decaying"),
   "every": (cores_modular, ["--every", 0], "--every"),
   "model": (cores_agreement, ["--models", "no-such"], "no-such"),
   "examples": (
