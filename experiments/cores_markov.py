@@ -103,7 +103,7 @@ def draw(subjects, curves, out):
   panel = Panel(
     "keep and remove", "rank", {"keep": "core kept", "remove": "core removed"},
     "rank", "accuracy", {"unedited": best, "chance": 1 / chain.N_STATES},
-    log="x",
+    log_x=True,
   )  # fmt: skip
   title = "Accuracy with the core alone, and without it"
   figure = line_figure(curves, [panel], title=title, by="model")

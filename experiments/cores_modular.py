@@ -27,6 +27,7 @@ from headjax.checks import check
 from headjax.data.modular import additions
 from headjax.files import write_text
 from headjax.reports.core_figures import Panel, line_figure, spectrum_figure
+from headjax.reports.delay_figures import delay_figure
 from headjax.reports.figures import save_figure
 from headjax.reports.html import study
 from headjax.reports.rows import save_rows, text_table
@@ -207,8 +208,12 @@ def sweep(config, out):
 
 def report(times, out):
   """Writes all runs so far."""
-  rows = [time._asdict() | {"delay": time.delay} for time in times]
-  save_rows(rows, out / "runs.csv")
+  save_rows(run_rows(times), out / "runs.csv")
+
+
+def run_rows(times):
+  """One row a run, with its delay."""
+  return [one._asdict() | {"delay": one.delay} for one in times]
 
 
 def show(field, times, out):
@@ -221,7 +226,7 @@ def show(field, times, out):
     f"{told['censored']} of {told['runs']} runs never grokked; "
     f"{told['left out']} of {len(rows)} points have no median and are in no fit"
   )
-  known = [row for row in rows if row["delay"] > 0]
+  known, law = [row for row in rows if row["delay"] > 0], {}
   if len(known) >= 2:
     law = sweeps.power_law(times, field)
     save_rows([law], out / f"{field}-law.csv")
@@ -232,14 +237,11 @@ def show(field, times, out):
     fit = theory(field, times)
     save_rows([fit], out / f"{field}-theory.csv")
     print(", ".join(f"{name} = {x:.3g}" for name, x in fit.items()))
-  if not known:
-    return  # nothing to draw
-  panel = Panel(
-    "time to grok", field, {"delay": "median of the seeds"},
-    field.replace("_", " "), "epochs between shown and kept back", log="xy",
-  )  # fmt: skip
-  figure = line_figure(rows, [panel], title=f"Grokking over {panel.x_label}")
-  save_figure(figure, out / field)
+  if known:
+    figure = delay_figure(
+      run_rows(times), rows, field, exponent=law.get("exponent")
+    )
+    save_figure(figure, out / field)
 
 
 def theory(field, times):

@@ -29,8 +29,8 @@ class Panel:
     x_label: of the horizontal axis.
     y_label: of the vertical axis.
     marks: label -> a height that is marked by a broken line; three at most.
-    log: "", "x", "y" or "xy": which axes are logarithmic; x then has a tick at
-      every value.
+    log_x: whether the horizontal axis is logarithmic, with a tick at every
+      value.
     limits: the lowest and highest height that are shown; None means those of
       the lines.
   """
@@ -41,7 +41,7 @@ class Panel:
   x_label: str
   y_label: str
   marks: Mapping[str, float] = dataclasses.field(default_factory=dict)
-  log: str = ""
+  log_x: bool = False
   limits: tuple[float | None, float | None] = (None, None)
 
 
@@ -74,13 +74,11 @@ def line_figure(
       marks = zip(DASHES, panel.marks.items(), strict=False)
       for dashes, (name, height) in marks:
         ax.axhline(height, color=FAINT, lw=0.9, ls=dashes, label=name)
-      if "x" in panel.log:
+      if panel.log_x:
         ax.set_xscale("log")
         places = sorted({row[panel.x] for row in rows})
         ax.set_xticks(places, [f"{place:g}" for place in places], minor=False)
         ax.minorticks_off()
-      if "y" in panel.log:
-        ax.set_yscale("log")
       _finish(ax, panel.title, panel.x_label, panel.y_label)
       ax.set_ylim(*panel.limits)
       ax.legend(frameon=False, fontsize=8, loc="best")
