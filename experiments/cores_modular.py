@@ -143,7 +143,7 @@ def follow(config, out):
     print(text_table(some, PRINTED), file=sys.stderr)
     rows += some
     write_text(out / ROWS, json.dumps(rows))
-    save_rows(rows, out / "cores.csv")
+  save_rows(rows, out / "cores.csv")
   attrs = provenance(
     moment.models, sums, time.perf_counter() - began, config=config.to_json()
   )

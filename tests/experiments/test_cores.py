@@ -90,3 +90,8 @@ def test_the_sums_script_follows_both_branches(tmp_path, capsys):
   assert np.isnan(found["rank"].sel(branch="none", epoch=20)).all()
   for name in ("cores.csv", "cores-decay.png", "cores-none.png", "spectra.png"):
     assert (tmp_path / name).stat().st_size
+  table = (tmp_path / "cores.csv").read_text()
+  assert table.count("\n") == 1 + 3 * (3 + 1)
+  (tmp_path / "cores.csv").unlink()
+  code, said = run(cores_modular.main, [*argv, "--out", tmp_path], capsys)
+  assert code == 0 and (tmp_path / "cores.csv").read_text() == table
