@@ -45,6 +45,11 @@ def dashes(designs: Iterable[str]) -> dict[str, str | tuple]:
   return found
 
 
+def legend_width(names: Iterable[str]) -> float:
+  """Inches that a legend of these names takes beside the axes."""
+  return 0.85 + 0.075 * max(map(len, names), default=0)
+
+
 def ordered(designs: Iterable[str]) -> list[str]:
   """The designs, families together, names in order within them."""
   beginnings = [beginning for beginning, _ in _FAMILIES]

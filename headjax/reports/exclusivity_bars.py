@@ -14,7 +14,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headjax.reports.designs import by_design, colour, ordered, tasks_of
+from headjax.reports.designs import (
+  by_design,
+  colour,
+  legend_width,
+  ordered,
+  tasks_of,
+)
 from headjax.reports.figures import FAINT, INK, STYLE
 from headjax.statistics import seed_interval
 
@@ -119,7 +125,7 @@ def loss_figure(concentration: Rows, performance: Rows) -> Figure:
   for row in concentration:
     spread.setdefault(row["run"], []).append(row["neff"])
   names = ordered(design.values())
-  width = 5.9 + 0.075 * max(map(len, names), default=0)  # with the legend
+  width = 5.05 + legend_width(names)
   with matplotlib.rc_context(STYLE):
     figure = Figure(figsize=(width, 4.6))
     ax = figure.add_axes((0.7 / width, 0.13, 4.55 / width, 0.68))

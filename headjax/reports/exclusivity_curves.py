@@ -7,7 +7,13 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from headjax.reports.designs import by_design, colour, dashes, tasks_of
+from headjax.reports.designs import (
+  by_design,
+  colour,
+  dashes,
+  legend_width,
+  tasks_of,
+)
 from headjax.reports.figures import FAINT, INK, STYLE
 
 Rows = Sequence[Mapping[str, Any]]
@@ -34,7 +40,7 @@ def training_curves(
   tasks = tasks_of(rows)
   with matplotlib.rc_context(STYLE):
     styles = dashes(row["design"] for row in rows)
-    beside = 0.85 + 0.075 * max(map(len, styles))  # inches, for the legend
+    beside = legend_width(styles)
     size = (2.75 * len(tasks) + 0.85 + beside, 1.75 * len(quantities) + 1.35)
     figure = Figure(figsize=size)
     grid = figure.subplots(

@@ -99,6 +99,9 @@ def critical_modulus(times: Sequence[GrokTime]) -> dict[str, float]:
   By least squares of the delays; only for p above p_crit. Where p_crit is far
   below every p, only the product is told by the delays, which are then
   Omega p_crit / p.
+
+  Returns:
+    `p_crit`, `omega` in epochs, and their `product`.
   """
   x, y = _medians(times, "p")
   _check_points(x)
